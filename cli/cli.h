@@ -271,10 +271,10 @@ void cli_repeat_add(char *line, size_t size);
 /* usage/encode_notes.c: lines of `neap encode` about skipped files, names and doubts. */
 /* Files that were skipped: consecutive ones with the same fault share a line. All zero at first. */
 struct cli_skipped {
-	int kinds;	 /* lines so far, the present one included */
-	int64_t alike;	 /* files in addition to the one of `line` */
+	int kinds;		     /* lines so far, the present one included */
+	int64_t alike;		     /* files in addition to the one of `line` */
 	char line[NEAP__PLAIN_TEXT]; /* not printed yet; "": none */
-	char names[400]; /* of the first of `alike` */
+	char names[400];	     /* of the first of `alike` */
 };
 void cli_skipped_add(struct cli_skipped *skipped, const char *line);
 /* Prints what is pending; `failed`: the error repeats the only line, so that is left out. */

@@ -34,11 +34,11 @@ static const char examples[] = "  neap predict run test.h5\n"
 struct at_end {
 	size_t count; /* of skipped inputs */
 	int code;
-	int unnamed;	  /* 1: a sample has a name, but the lines have no column for it */
+	int unnamed; /* 1: a sample has a name, but the lines have no column for it */
 	char why[NEAP__PLAIN_TEXT]; /* the line about the first one */
-	char others[200]; /* names of the next ones, as many as fit */
-	size_t listed;	  /* their number */
-	int64_t samples;  /* that were answered */
+	char others[200];	    /* names of the next ones, as many as fit */
+	size_t listed;		    /* their number */
+	int64_t samples;	    /* that were answered */
 };
 
 struct predicting {

@@ -209,8 +209,8 @@ static void doubt_parts(char *line, size_t size, const char *const *name, int co
 	int classes = 0;
 	char path[2][NEAP__QUOTED_BYTES + 100];
 	for (int i = 0; i < 2; i++)
-		snprintf(path[i], sizeof path[i], "%.*s/%.90s", NEAP__QUOTED_BYTES,
-			dir, in->part[i]);
+		snprintf(path[i], sizeof path[i], "%.*s/%.90s", NEAP__QUOTED_BYTES, dir,
+			in->part[i]);
 	for (int i = 0; i < count; i++)
 		classes += strcmp(name[i], in->part[0]) == 0 || strcmp(name[i], in->part[1]) == 0;
 	snprintf(line, size,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * repeated_command.c: the whole command of `neap encode` with an option that an error message
- * proposes ("Pass --classes 2"), behind the message (cli.h). Readers of data know the option that is
- * missing, but not what else was given.
+ * proposes ("Pass --classes 2"), behind the message (cli.h). Readers of data know the option that
+ * is missing, but not what else was given.
  */
 #include "cli.h"
 #include "base/quote.h"
@@ -116,8 +116,8 @@ static int is_conditional(const char *line, const char *at)
 	return strncasecmp(begin, "if ", 3) == 0;
 }
 
-/* The first proposal behind "pass", "Pass", "Pass it:" or "at least". 0: there is none that a command can
- * follow. */
+/* The first proposal behind "pass", "Pass", "Pass it:" or "at least". 0: there is none that a
+ * command can follow. */
 static int find_proposed(struct proposed all[OPTIONS_MOST], const char *line, const char **end)
 {
 	for (const char *at = line; (at = strstr(at, " --")) != NULL; at++) {
@@ -201,8 +201,8 @@ void cli_repeat_add(char *line, size_t size)
 	int count = find_proposed(all, line, &rest);
 	if (!count)
 		return;
-	neap__text_add(&command, ". The whole command with --%s: neap encode %s --out %s", all[0].option->name,
-		neap__quoted(given.dir), neap__quoted(given.out));
+	neap__text_add(&command, ". The whole command with --%s: neap encode %s --out %s",
+		all[0].option->name, neap__quoted(given.dir), neap__quoted(given.out));
 	add_words(&command, all, count, line, rest, &list);
 	for (int i = 0; i < count; i++) {
 		const struct cli_option *o = all[i].option;

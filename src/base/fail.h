@@ -8,8 +8,8 @@
 
 #include <neap/status.h>
 
-/* Of a detail line, its end included; the rest is cut off. Chosen: a long path, what is wrong, and a
- * command with such paths (quote.h). */
+/* Of a detail line, its end included; the rest is cut off. Chosen: a long path, what is wrong, and
+ * a command with such paths (quote.h). */
 #define NEAP__DETAIL_BYTES 2048
 
 /* Sets the thread's detail line and returns `code`. */

@@ -142,7 +142,7 @@ const char *neap__iconv_text(char room[NEAP__ICONV_TEXT], const char *path, cons
 	neap__print(converted, sizeof converted, "%.*s-utf8%.20s", stem < 240 ? stem : 240, name,
 		dot && dot > name ? dot : "");
 	neap__print(room, NEAP__ICONV_TEXT,
-		"Convert it, and use the new file in its place: iconv -f %s -t UTF-8 %s > %s",
-		code, neap__quoted(path), neap__quoted(converted));
+		"Convert it, and use the new file in its place: iconv -f %s -t UTF-8 %s > %s", code,
+		neap__quoted(path), neap__quoted(converted));
 	return room;
 }

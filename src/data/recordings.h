@@ -92,8 +92,7 @@ const char *neap__event_channels(char room[NEAP__CHANNELS_TEXT], const char *dir
 /* The options that encoding the folder needs as far as its files show, " --label 'PATTERN'"; or "".
  * `all`: the folder whose events are all encoded, of which this may be a part. */
 #define NEAP__OPTION_TEXT 600
-const char *neap__recordings_option(
-	char room[NEAP__OPTION_TEXT], const char *dir, const char *all);
+const char *neap__recordings_option(char room[NEAP__OPTION_TEXT], const char *dir, const char *all);
 /* The same of --label alone, which sounds and arrays in the folder itself need: no folder names
  * their class. If their names do not either, it is what to do instead, behind a comma. */
 const char *neap__recordings_label(char room[NEAP__OPTION_TEXT], const char *dir);

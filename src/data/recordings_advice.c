@@ -120,8 +120,8 @@ int neap__recordings_no_class(const struct neap__recordings *all, const char *pa
 	return neap__fail(NEAP_EUSAGE,
 		"'%s' is not in a subfolder of '%s' that names its class. %sut the files into one "
 		"folder per class%s%s%s%s%s%s",
-		path, dir, above[0] ? above : "P",
-		pattern ? ", or pass --label " : "", pattern ? neap__quoted(pattern) : "",
+		path, dir, above[0] ? above : "P", pattern ? ", or pass --label " : "",
+		pattern ? neap__quoted(pattern) : "",
 		pattern ? ", a pattern of the file names whose group 1 is the class" : "",
 		is_table ? ", or pass --target NAME or --labels FILE.csv" : "", use, advice);
 }
@@ -204,13 +204,13 @@ const char *neap__recordings_label(char room[NEAP__OPTION_TEXT], const char *dir
 	return room;
 }
 
-const char *neap__recordings_option(
-	char room[NEAP__OPTION_TEXT], const char *dir, const char *all)
+const char *neap__recordings_option(char room[NEAP__OPTION_TEXT], const char *dir, const char *all)
 {
 	char label[NEAP__OPTION_TEXT], channels[NEAP__CHANNELS_TEXT];
 	int sees = neap__recordings_count(dir, neap__event_endings, NULL) >
 		   neap__recordings_count(dir, neap__sound_endings, NULL);
-	neap__print(room, NEAP__OPTION_TEXT, "%s%s", sees ? neap__event_channels(channels, all) : "",
+	neap__print(room, NEAP__OPTION_TEXT, "%s%s",
+		sees ? neap__event_channels(channels, all) : "",
 		neap__recordings_label(label, dir));
 	return room;
 }

@@ -541,8 +541,9 @@ static void suggest_option(
 static const struct {
 	const char *key, *option, *instead; /* what to write in the file, or NULL */
 } call_options[] = {
-	{"beta", "beta", "the time constant, such as \"tau\": \"9.5ms\" (beta 0.9 at a dt of 1 ms; tau = "
-			 "-dt / ln(beta))"},
+	{"beta", "beta",
+		"the time constant, such as \"tau\": \"9.5ms\" (beta 0.9 at a dt of 1 ms; tau = "
+		"-dt / ln(beta))"},
 	{"slope", "slope", "\"width\", which is 1 / slope, such as \"width\": 0.04 for slope 25"},
 	{"stretch", "stretch", "\"stretch_low\" and \"stretch_high\", such as 0.9 and 1.1"},
 	{"text", "text", "\"data\": \"text:FILE\""},

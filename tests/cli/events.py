@@ -266,7 +266,7 @@ def recordings(tap, folder, rng):
     tap.check("--label of a flat folder", encode(folder, flat, want[:3] + want[3:], labels, names, 2312, "--sensor", "34x34",
                                                  "--label", "([a-z]+)_.*"))
     refused(tap, "a flat folder without --label", "--label", flat, "--sensor", "34x34")
-    refused(tap, "recordings without a sensor", "--sensor WIDTHxHEIGHT", os.path.join(folder, "way0"))
+    refused(tap, "recordings without a sensor", "Pass --sensor ", os.path.join(folder, "way0"))
     sized = os.path.join(folder, "sized", "a")
     os.makedirs(sized)
     np.savez(os.path.join(sized, "r.npz"), **{name: samples[0][name] for name in "txyp"}, sensor_size=(34, 34))

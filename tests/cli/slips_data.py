@@ -254,6 +254,13 @@ def events():
     np.savez("words.npz", t=t, x=x.astype(str), y=y, p=p)
     np.savez("frames.npz", frames=np.zeros((5, 2, 8, 8)))
     np.savez("channels.npz", times=t, units=x)
+    for name, size in {"one-size": 8, "deep-size": [[8]]}.items():
+        np.savez(name + ".npz", times=t, units=x, inputs=size)
+        with h5py.File(name + ".h5", "w") as file:
+            file["times"], file["units"], file["inputs"] = t, x, size
+    for i in range(4):  # the class is in the name, and the folders are parts
+        for part in "train", "val":
+            arrays(f"parted/{part}/{'ab'[i % 2]}-{i}.npz", draw())
     for i, kind in enumerate("aabb"):  # the first file has no high channel
         os.makedirs(f"trains/{kind}", exist_ok=True)
         np.savez(f"trains/{kind}/{i}.npz", times=np.sort(rng.random(9)), units=np.arange(9) + 4 * i)
@@ -346,6 +353,7 @@ def clinic():
         write(f"moves/{'ab'[i % 2]}/{i}.txt", "".join(f"{1000 * k} {k % 8} {3 * k % 8} {k % 2}\n" for k in range(1, 20)))
         for name in "wrist", "wrist-0":
             write(f"{name}/P{i:02}.csv", "\n".join(["hr,temp", *(row.split(",", 1)[1] for row in part)]) + "\n")
+    write("ages.csv", "file,kind,age\n" + "".join(f"P{i:02}.csv,{'well ill'.split()[i % 2]},{20 + i}\n" for i in range(12)))
     for name in "wrist/labels", "wrist/P02-copy", "wrist-0/0-copy":
         write(f"{name}.csv", "file,kind\n" + "".join(f"P{i:02}.csv,{'well ill'.split()[i % 2]}\n" for i in range(4)))
     write("copy.txt", "P02-copy.csv\n")
@@ -494,6 +502,24 @@ def nested():
     return wrong or (None if found == want else str(found))
 
 
+def lengths():
+    """Commands are never cut: a path that is too long for a line is replaced by three dots, or is there as a whole."""
+    for parts in 1, 2, 4, 8:
+        folder = "/".join(["a" * 120] * parts)
+        sound(f"{folder}/cat/0.wav")
+        arrays(f"{folder}/events/x/0.npz", draw())
+        arrays(f"{folder}/events/y/1.npz", draw())
+        np.savez(f"{folder}/no-y.npz", x=rng.normal(size=(4, 5, 2)))
+        for args in (["train", folder + "/events"], ["encode", folder + "/events", "--out", "x.h5"], ["train", folder + "/no-y.npz"], ["train", "--text", folder + "/none.txt"]):
+            done = neap(*args)
+            line = done.stderr.strip()
+            quoted = re.findall(r"'([^']*)'", line.split(": ", 1)[1])
+            wrong = [text for text in quoted if "aaa" in text and text not in (folder, folder + "/events", folder + "/no-y.npz", folder + "/none.txt")]
+            if done.returncode != 2 or "\n" in line or line.count("'") % 2 or line.count('"') % 2 or wrong:
+                return f"{parts} {args[0]}: {line}"
+    return None
+
+
 def dropped():
     """Of a table, a model drops the rows that its training data lost, to the same answers as for the encoded table."""
     by_id = ["--sample-column", "id", "--target", "state", "--missing", "drop"]
@@ -518,6 +544,7 @@ def main():
             tap.run(f"{kind}: neap {shlex.join(args)}", slip, code, args, words, steps, options)
         tap.run(nested.__doc__, nested)
         tap.run(dropped.__doc__, dropped)
+        tap.run(lengths.__doc__, lengths)
         os.chdir(HERE)
 
 

@@ -4,6 +4,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -129,6 +130,25 @@ def configured(folder):
         done = neap("train", DATA, "--config", config, "--out", os.path.join(folder, "none"))
         if done.returncode != 2 or told not in done.stderr or done.stderr.count("\n") != 1:
             return f"{text}: {done.returncode} {done.stderr}"
+    return None
+
+
+def config_is_complete(folder):
+    """Each option of the command line is a setting of a configuration, or is refused there by its name with what to do instead."""
+    config = os.path.join(folder, "config.json")
+    options = set(re.findall(r"^ +(?:-\w, )?--([a-z][a-z0-9-]+)", neap("train", "--help").stdout, re.MULTILINE)) - {"help"}
+    if not {"beta", "slope", "tau", "width", "text", "out"} <= options:
+        return f"options {options}"
+    for option in sorted(options):
+        key = option.replace("-", "_")
+        with open(config, "w") as f:
+            json.dump({"tau": "5ms", "width": 1, key: []}, f)
+        done = neap("train", DATA, "--config", config, "--out", os.path.join(folder, "none"))
+        alone = f"'{key}' is an option of the command line only. Remove it from the file, and pass --{option} to 'neap train'"
+        if done.returncode != 2 or done.stderr.count("\n") != 1 or (" is [];" not in done.stderr and alone not in done.stderr):
+            return f"{option}: {done.returncode} {done.stderr}"
+        if key in ("beta", "slope") and '"tau"' not in done.stderr and '"width"' not in done.stderr:
+            return f"{option}: {done.stderr}"
     return None
 
 
@@ -329,6 +349,7 @@ def main():
         tap.run("an existing run is refused", refuses_an_existing_run, folder, run)
         tap.run("a run is resumed by its folder alone", resumed_by_its_folder, folder)
         tap.run("a configuration", configured, folder)
+        tap.run("options of a configuration", config_is_complete, folder)
         tap.run("no run, a damaged run", refuses_to_resume, folder)
         tap.run("the penalty is told", penalty_is_told, folder)
         tap.run("progress counts samples", counts_samples, folder)

@@ -72,8 +72,8 @@ static int outside_sensor(const struct neap__raw_events *raw, const struct neap_
 		(long long)i, raw->x[i], raw->y[i], map->width, map->height, x + 1, y + 1);
 }
 
-/* The channels of a sample, sorted by time. `rest`: the samples behind it, if an event outside of the
- * sensor ends the conversion; else NULL. */
+/* The channels of a sample, sorted by time. `rest`: the samples behind it, if an event outside of
+ * the sensor ends the conversion; else NULL. */
 static int map_sample(struct neap__event_buffer *buffer, const struct neap__raw_events *raw,
 	const struct neap__pixel_map *map, int from_first, int64_t *outside,
 	struct neap__event_source *rest)
@@ -133,8 +133,8 @@ static int write_sample(struct conversion *c, int rc, const char *where, const c
 	char name[PATH_MAX]; /* the source's own changes when it is read further, for a message */
 	neap__print(name, sizeof name, "%s", where);
 	where = name;
-	int is_last = c->report->samples == 0 || !c->source->files || !c->map.pool ||
-		      c->options->strict;
+	int is_last =
+		c->report->samples == 0 || !c->source->files || !c->map.pool || c->options->strict;
 	if (rc >= 0)
 		rc = map_sample(&c->buffer, &c->raw, &c->map, c->options->from_first,
 			&c->report->outside, is_last ? c->source : NULL);

@@ -154,9 +154,8 @@ static int read_set(const struct neap__column *column, hsize_t first, hsize_t co
 	hid_t type = memory_type(set, column->field, &bytes);
 	/* A scalar has no hyperslabs, and is selected as a whole. */
 	int rc = file >= 0 && memory >= 0 && type >= 0 &&
-				 (set->dims == 0 ||
-					 H5Sselect_hyperslab(file, H5S_SELECT_SET, &first, NULL,
-						 &count, NULL) >= 0) &&
+				 (set->dims == 0 || H5Sselect_hyperslab(file, H5S_SELECT_SET,
+							    &first, NULL, &count, NULL) >= 0) &&
 				 H5Dread(set->id, type, memory, file, H5P_DEFAULT, out) >= 0
 			 ? 0
 			 : -1;

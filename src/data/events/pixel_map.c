@@ -45,7 +45,8 @@ static int refuse_unknown(struct neap__event_source *source, const char *path)
 					 path, MOST)
 			       : neap__fail(NEAP_EUSAGE,
 					 "'%s' does not specify its number of channels (array "
-					 "'inputs'); the largest one that it uses is %d. Pass --inputs "
+					 "'inputs'); the largest one that it uses is %d. Pass "
+					 "--inputs "
 					 "%d, or more if there are more channels",
 					 path, largest[0], largest[0] + 1);
 	return largest[0] < 0

@@ -253,8 +253,7 @@ enum { FILES = NEAP__QUOTED_BYTES + 60 };
 /* Python's list of the file, or of all .npz files in the folder. */
 static const char *npz_files(char room[FILES], const char *path, const char *folder)
 {
-	neap__print(room, FILES,
-		folder ? "glob.glob(%s '/**/*.npz', recursive=True)" : "[%s]",
+	neap__print(room, FILES, folder ? "glob.glob(%s '/**/*.npz', recursive=True)" : "[%s]",
 		neap__python_quoted(folder ? folder : path));
 	return room;
 }

@@ -51,7 +51,7 @@ struct table_work {
 	struct neap_table_report *report;
 	struct neap__table table;
 	struct neap__label_table labels;
-	const char *columns; /* of the table of labels, by --target; NULL: all */
+	const char *columns;		     /* of the table of labels, by --target; NULL: all */
 	const struct neap__label_row *label; /* of the sample that is read */
 	struct neap__table_targets targets;
 	struct neap__odd_cells odd;

@@ -80,8 +80,7 @@ static int print_command(char *room, size_t size, const char *path, const char *
 			columns == NEAP__SPIKE_COLUMNS ? spikes[c] : camera[c],
 			neap__python_quoted(name[c]));
 	neap__print(files, sizeof files,
-		strcmp(path, first) == 0 ? "[%s]"
-					 : "glob.glob(%s '/**/*%s', recursive=True)",
+		strcmp(path, first) == 0 ? "[%s]" : "glob.glob(%s '/**/*%s', recursive=True)",
 		neap__python_quoted(path), dot);
 	if (columns)
 		neap__print(room, size,

@@ -128,8 +128,8 @@ static int list_others(char room[NEAP__QUOTED_BYTES], const char *const *names, 
 	room[0] = '\0';
 	for (int k = 0; k < count && n < NEAP__QUOTED_BYTES; k++)
 		if (!has_name(others, nothers, names[k]))
-			n += (size_t)neap__print(room + n, NEAP__QUOTED_BYTES - n, "%s%s",
-				n ? "," : "", names[k]);
+			n += (size_t)neap__print(
+				room + n, NEAP__QUOTED_BYTES - n, "%s%s", n ? "," : "", names[k]);
 	if (n >= NEAP__QUOTED_BYTES) /* a list that is cut would name other columns */
 		neap__print(room, NEAP__QUOTED_BYTES, "NAME,NAME");
 	return n > 0;
@@ -153,8 +153,7 @@ const char *neap__features_advice(char room[NEAP__FEATURES_TEXT], const struct n
 			"TABLE --out FILE.h5%s%s%s --drop %s",
 			set->sample_column ? " --sample-column " : "",
 			set->sample_column ? neap__word(set->sample_column) : "",
-			set->sample_column ? " --target COLUMN" : "",
-			neap__word(other));
+			set->sample_column ? " --target COLUMN" : "", neap__word(other));
 	else
 		neap__print(room, NEAP__FEATURES_TEXT,
 			"Pass data with the same features in the same order");

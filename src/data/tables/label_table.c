@@ -96,8 +96,8 @@ static int no_column(const struct neap__label_table *table, const struct neap__l
 		"--target: the table '%s' of --labels has no column '%.*s'; its first line has %s. "
 		"Write the name of a column%s, remove --target to use all its columns, or remove "
 		"--labels if '%.*s' is a column of '%s'",
-		path, (int)bytes, name, n ? list : "no names",
-		n ? "" : " there", (int)bytes, name, data);
+		path, (int)bytes, name, n ? list : "no names", n ? "" : " there", (int)bytes, name,
+		data);
 }
 
 int neap__label_table_select(

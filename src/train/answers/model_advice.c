@@ -183,7 +183,10 @@ char *neap__model_table_options(const struct neap__safetensors *file,
 	return to.data;
 }
 
-enum { DROPS = 700 /* bytes of the options of tables */, LABEL = NEAP__OPTION_TEXT /* of --label */ };
+enum {
+	DROPS = 700 /* bytes of the options of tables */,
+	LABEL = NEAP__OPTION_TEXT /* of --label */
+};
 
 /* 1: the first row of the table has all features. */
 static int has_features(const char *path, char *const *feature, int count)
@@ -240,8 +243,7 @@ static void class_label(char room[LABEL], const struct neap__safetensors *file, 
 
 /* " --target COLUMN" or `label` for tables whose folders do not name their classes; `each_step`:
  * targets are per step, which only columns have. */
-static void add_labels(
-	struct neap__text *to, const char *target, const char *label, int each_step)
+static void add_labels(struct neap__text *to, const char *target, const char *label, int each_step)
 {
 	if (target)
 		neap__text_add(to, " --target %s", neap__word(target));
@@ -309,7 +311,8 @@ static int check_columns(const struct neap__safetensors *file, const char *folde
 	for (int k = 0; first && rc == 0 && k < count; k++)
 		if (!neap__table_has_column(first, feature[k], strlen(feature[k])))
 			rc = neap__fail(NEAP_EUSAGE,
-				"'%s' contains tables, but '%s' has no column '%.60s', which is one "
+				"'%s' contains tables, but '%s' has no column '%.60s', which is "
+				"one "
 				"of the %d features that the model was trained on. Add the column, "
 				"or correct its name in the first line",
 				folder, first, feature[k], count);
@@ -442,8 +445,8 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 	if (is_folder)
 		drop_options(drops, file, folder, predicts ? 0 : options->classes);
 	if (!known && is_folder)
-		neap__print(
-			option, sizeof option, "%s", events ? neap__event_channels(channels, folder) : "");
+		neap__print(option, sizeof option, "%s",
+			events ? neap__event_channels(channels, folder) : "");
 	rc = neap__fail(rc, "'%s' %s. Encode %s first%s: %sneap encode %s --out FILE.h5%s%s%s%s",
 		data,
 		!is_folder ? "contains events"

@@ -379,7 +379,8 @@ static void say_short_text(const struct neap__trainer *trainer, const char *reme
 {
 	const struct neap_train_options *o = &trainer->options;
 	const struct neap__data *d = &trainer->data;
-	long long steps = validated_steps(d), length = steps / (o->validation_least + !o->validation_least);
+	long long steps = validated_steps(d),
+		  length = steps / (o->validation_least + !o->validation_least);
 	char shorter[100] = "";
 
 	if (length >= SHORT_TEXT && !o->resume)
