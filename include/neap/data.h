@@ -463,9 +463,10 @@ struct neap_table_options {
 	uint32_t size; /* sizeof(struct neap_table_options) */
 	/*
 	 * Source of the targets: label, a regular expression for the file name, as in
-	 * neap_encode_options, alone; labels, a text table with the names of samples in the first
-	 * column and their targets in the others; targets, names of columns, separated by commas,
-	 * of the table of labels if there is one. None: the folder of a file is its class.
+	 * neap_encode_options, without the others; labels, a text table with the names of samples
+	 * in the first column and their targets in the others; targets, names of columns, separated
+	 * by commas, of the table of labels if there is one. None: the folder of a file is its
+	 * class.
 	 */
 	const char *label, *labels, *targets;
 	const char *sample_column; /* column with the names of samples; NULL: a file is a sample */

@@ -17,7 +17,7 @@ struct neap__pixel_map {
 
 /*
  * 0, or NEAP_EUSAGE where sizes are missing or do not fit each other, or where there are more than
- * 65536 channels. `path` is for messages; samples of the source are read for them alone.
+ * 65536 channels. `path` is for messages; samples of the source are only read for them.
  */
 int neap__pixel_map_new(struct neap__pixel_map *map, struct neap__event_source *source,
 	const struct neap_event_options *options, const char *path);

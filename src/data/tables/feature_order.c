@@ -144,12 +144,12 @@ const char *neap__features_advice(char room[NEAP__FEATURES_TEXT], const struct n
 
 	if (count > 0 && has > 0 && list_others(other, names, count, ours, has))
 		neap__print(room, NEAP__FEATURES_TEXT,
-			"It lacks %s. Encode its table again with what is missing: a column that "
+			"It lacks %s. Re-encode its table with what is missing: a column that "
 			"--drop left out, or one to add to the table",
 			other);
 	else if (count > 0 && has > 0 && list_others(other, ours, has, names, count))
 		neap__print(room, NEAP__FEATURES_TEXT,
-			"Encode its table again without what the model does not know: neap encode "
+			"Re-encode its table without what the model does not know: neap encode "
 			"TABLE --out FILE.h5%s%s%s --drop %s",
 			set->sample_column ? " --sample-column " : "",
 			set->sample_column ? neap__word(set->sample_column) : "",

@@ -83,7 +83,7 @@ static int see_field(
 			path, (long long)line, text,
 			t->reals ? ", but other targets are numbers with a fraction" : "",
 			t->width > 1 ? "with several targets, each must be a number. Pass "
-				       "--target NAME with the column of the classes alone"
+				       "--target NAME with only the column of the classes"
 			: t->numbers ? "--numbers makes all targets numbers. Remove it if they are "
 				       "classes"
 				     : "use either classes (texts or whole numbers) or numbers in "

@@ -379,7 +379,7 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 {
 	char settings[NEAP__ENCODE_OPTIONS], line[NEAP__DETAIL_BYTES], command[NEAP__DETAIL_BYTES];
 	char option[NEAP__OPTION_TEXT], label[LABEL] = "", channels[NEAP__CHANNELS_TEXT];
-	char drops[DROPS] = "", training[4096], part[4096];
+	char drops[DROPS] = "", training[4096], part[4096], its[60];
 	int is_folder = neap__recordings_folder(data);
 	int known = neap__model_encode_options(settings, file, options, NULL);
 	enum neap__model_kind kind = neap__model_kind(file);
@@ -447,14 +447,15 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 	if (!known && is_folder)
 		neap__print(option, sizeof option, "%s",
 			events ? neap__event_channels(channels, folder) : "");
+	if (is_part)
+		neap__print(its, sizeof its, "its part '%s'", strrchr(part, '/') + 1);
 	rc = neap__fail(rc, "'%s' %s. Encode %s first%s: %sneap encode %s --out FILE.h5%s%s%s%s",
 		data,
 		!is_folder ? "contains events"
 		: is_part  ? "is a folder with a part for training"
 		: events   ? "contains events"
 			   : "is a folder",
-		is_part ? "the other part" : "it",
-		known ? ", with the settings of the training data" : "",
+		is_part ? its : "it", known ? ", with the settings of the training data" : "",
 		classes.length ? classes.data : "", neap__quoted(folder),
 		known	    ? settings
 		: is_folder ? option
