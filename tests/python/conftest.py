@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the Python package share: the tool, and random problems."""
+import gc
 import os
 import random
 import shutil
@@ -11,11 +12,16 @@ import pytest
 import neap
 
 
-
 def pytest_configure(config):
     config.addinivalue_line("markers", "cuda: needs a CUDA or ROCm device")
     config.addinivalue_line("markers", "compiler: graphs of compile=True are compiled")
     config.addinivalue_line("markers", "heavy: graphs of neap.torch count in budgets, as they do for users")
+
+
+def pytest_collection_finish():
+    """What imports have made stays: each later collection would look at all of PyTorch's objects, which takes 50 ms."""
+    gc.collect()
+    gc.freeze()
 
 
 TOOL = os.environ.get("NEAP_BIN", "")

@@ -390,7 +390,7 @@ class Large(Case):
     large = True
 
     def choose(self, name, values):
-        large = {"b": [64], "n": [128], "steps": [120], "output": ["state", "view", "readout", "none"],
+        large = {"b": [256], "n": [32], "steps": [120], "output": ["state", "view", "readout", "none"],
                  "reduce": [False],
                  "end": ["backward"], "scans": ["one"]}
         return super().choose(name, large.get(name, values))

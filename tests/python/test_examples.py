@@ -70,8 +70,8 @@ def test_page():
 
 def test_gru_long(scratch):
     for more in ([], [scratch]):
-        told = run("gru_long", 120, "6M", *more)
-        assert "120 steps in" in told and re.search(r"budget +6 MiB", told)
+        told = run("gru_long", 60, "4M", *more)
+        assert "60 steps in" in told and re.search(r"budget +4 MiB", told)
 
 
 @pytest.mark.parametrize("name", ["snntorch_long", "spikingjelly_long"])
