@@ -113,9 +113,6 @@ struct neap__curve {
 	double unit; /* of y */
 	int each;    /* 1: y per step */
 };
-/* A strategy's rows as a series; key and look as of neap__figure_series. */
-void neap__curve_draw(struct neap__study *study, struct neap__figure *figure,
-	const struct neap__curve *curve, const char *strategy, const char *key, int look);
 /* Of strategies up to NULL, the first of which is the reference: marks, and lines of `model`,
  * which may be NULL. */
 void neap__curves_draw(struct neap__study *study, struct neap__figure *figure,

@@ -3,7 +3,8 @@
 #include <math.h>
 #include "study/experiment.h"
 
-void neap__curve_draw(struct neap__study *study, struct neap__figure *figure,
+/* A strategy's rows as a series; key and look as of neap__figure_series. */
+static void draw_curve(struct neap__study *study, struct neap__figure *figure,
 	const struct neap__curve *curve, const char *strategy, const char *key, int look)
 {
 	neap__figure_series(figure, strategy, 0, key, look);
@@ -21,9 +22,9 @@ void neap__curves_draw(struct neap__study *study, struct neap__figure *figure,
 {
 	for (int i = 0; strategies[i]; i++) {
 		if (model)
-			neap__curve_draw(study, figure, model, strategies[i], "", NEAP__LINE);
-		neap__curve_draw(study, figure, measured, strategies[i],
-			i ? NULL : "bptt (store-all)", NEAP__MARKS);
+			draw_curve(study, figure, model, strategies[i], "", NEAP__LINE);
+		draw_curve(study, figure, measured, strategies[i], i ? NULL : "bptt (store-all)",
+			NEAP__MARKS);
 	}
 }
 

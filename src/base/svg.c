@@ -89,7 +89,8 @@ double neap__svg_place(const struct neap__svg_axis *a, double value)
 	return a->from + a->size * (a->turned ? 1 - share : share);
 }
 
-double neap__svg_step(double range, int most)
+/* 1, 2 or 5 times a power of ten: the distance of at most `most` ticks over a range. */
+static double step_of(double range, int most)
 {
 	double ten = pow(10, floor(log10(range / most)));
 	double part = range / most / ten;
@@ -149,15 +150,14 @@ void neap__svg_ticks(
 	static const double parts[] = {1, 2, 5};
 
 	if (!a->log) {
-		double step =
-			neap__svg_step(a->high - a->low, a->whole && !a->turned ? TICKS_MOST : 6);
+		double step = step_of(a->high - a->low, a->whole && !a->turned ? TICKS_MOST : 6);
 		add_even_ticks(out, a, other, a->low, a->high, a->whole ? fmax(1, step) : step);
 		return;
 	}
 	double decades = a->high - a->low;
 	if (decades < 0.7) { /* hardly two of the others */
 		double low = pow(10, a->low), high = pow(10, a->high);
-		add_even_ticks(out, a, other, low, high, neap__svg_step(high - low, 6));
+		add_even_ticks(out, a, other, low, high, step_of(high - low, 6));
 		return;
 	}
 	/* 1, 2 and 5 of each decade; only 1 of many decades, or where numbers would touch. */

@@ -71,8 +71,6 @@ struct neap__svg_axis {
 };
 
 double neap__svg_place(const struct neap__svg_axis *axis, double value);
-/* 1, 2 or 5 times a power of ten: the distance of at most `most` ticks over a range. */
-double neap__svg_step(double range, int most);
 /*
  * Ticks with their numbers at the low end of `other`, and lines over the figure from those of an
  * axis that is turned. They carry class "tick-x" or "tick-y", so that programs can read a figure

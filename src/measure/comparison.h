@@ -77,9 +77,6 @@ int neap__comparison_memory_planned(struct neap__comparison *c, uint64_t arena);
 /* After all runs, which ended with `rc`: what they used of a device. Returns rc, or an error. */
 int neap__comparison_memory_end(struct neap__comparison *c, int rc);
 
-/* Asked between a sweep's actions: says what it is expected to take. 1: it is to end. */
-int neap__comparison_watch(void *comparison);
-
 /* Fills the options of a sweep of `steps` steps under a strategy, within the budget. */
 void neap__comparison_sweep(struct neap__comparison *c, struct neap_sweep_options *so,
 	int64_t steps, const char *strategy);

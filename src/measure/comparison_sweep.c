@@ -30,7 +30,8 @@ static void say_resumed(struct neap__comparison *c)
 	c->told_resumed = 1;
 }
 
-int neap__comparison_watch(void *comparison)
+/* Asked between a sweep's actions: says what it is expected to take. 1: it is to end. */
+static int watch(void *comparison)
 {
 	struct neap__comparison *c = comparison;
 	const struct neap_compare_options *o = c->options;
@@ -65,7 +66,7 @@ void neap__comparison_sweep(struct neap__comparison *c, struct neap_sweep_option
 		.trace = c->trace,
 		.patience = neap__patience(&c->options->sweep, steps, c->costs.advance),
 		.no_replan = c->options->sweep.no_replan || c->options->sweep.costs,
-		.interrupted = neap__comparison_watch,
+		.interrupted = watch,
 		.interrupted_user = c};
 }
 

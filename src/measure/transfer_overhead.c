@@ -145,7 +145,8 @@ struct probe_run {
 	struct neap__pace_now now;
 };
 
-int neap__transfer_overhead_probe(
+/* Runs the pace probe: sets its statistics, the costs that follow from them, and the pace. */
+static int probe_pace(
 	struct neap__comparison *c, struct neap_sweep_stats *stats, struct neap__pace_now *now)
 {
 	const struct neap__pace_probe *probe = &c->probe;
@@ -200,7 +201,7 @@ int neap__transfer_overhead_measure(struct neap__comparison *c, struct neap_swee
 	for (int i = 0; i <= pairs; i++) {
 		if (i > 0 && stream)
 			NEAP_TRY(run(c, stream, batch, &stats));
-		NEAP_TRY(neap__transfer_overhead_probe(c, &runs[i].stats, &runs[i].now));
+		NEAP_TRY(probe_pace(c, &runs[i].stats, &runs[i].now));
 		if (i > 0 && stream && stats.recoveries == 0 && stats.overflows == 0)
 			lost[measured++] =
 				stats.compute - (seconds_at(&runs[i - 1].now.costs, &stats) +
@@ -225,7 +226,7 @@ int neap__pace_probe_run(struct neap__comparison *c)
 	c->now = c->planned;
 	if (!c->probe.sweep)
 		return 0;
-	NEAP_TRY(neap__transfer_overhead_probe(c, &stats, &c->now));
+	NEAP_TRY(probe_pace(c, &stats, &c->now));
 	if (c->options->sweep.costs) { /* costs of the user's chain file, at this pace */
 		c->now.costs = c->planned.costs;
 		neap__costs_scale(&c->now.costs, c->now.pace);

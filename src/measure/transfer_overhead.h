@@ -12,10 +12,6 @@
 int neap__transfer_overhead_sweep(
 	struct neap_sweep **sweep, struct neap__comparison *c, int64_t steps);
 
-/* Runs the pace probe: sets its statistics, the costs that follow from them, and the pace. */
-int neap__transfer_overhead_probe(
-	struct neap__comparison *c, struct neap_sweep_stats *stats, struct neap__pace_now *now);
-
 /*
  * Runs sweeps without and with transfers (`stream`, which may be NULL) in turns. Sets the costs of
  * steps, the seconds of the probe's sweep that they come from, and the tier's overhead and rates.

@@ -25,6 +25,14 @@ static uint64_t all_tapes(const struct neap_problem *p, int tier)
 	return neap__fixed_bytes(p, tier) + (steps - there) * tape;
 }
 
+/* The least budget known to do, by `chain` or, with tiers, with what does not fit away. */
+static uint64_t stages_least(const struct neap_problem *p)
+{
+	uint64_t least = 0;
+	return neap__offload_auto_least(&least, p, 0) < 0 ? neap__chain_table_least(&p->chain)
+							  : least;
+}
+
 uint64_t neap_problem_least(const struct neap_problem *problem)
 {
 	if (!problem)
@@ -36,7 +44,7 @@ uint64_t neap_problem_least(const struct neap_problem *problem)
 	if (problem->chain.stages)
 		return problem->chain.steps > NEAP__CHAIN_TABLE_STAGES
 			       ? neap__long_chain_least(&problem->chain)
-			       : neap__stages_least(problem);
+			       : stages_least(problem);
 	if (problem->chain.join)
 		return neap__join_least(problem);
 	if (problem->chain.steps == 1)
@@ -53,11 +61,4 @@ uint64_t neap_problem_least(const struct neap_problem *problem)
 			least = all_tapes(problem, tier);
 	}
 	return least;
-}
-
-uint64_t neap__stages_least(const struct neap_problem *p)
-{
-	uint64_t least = 0;
-	return neap__offload_auto_least(&least, p, 0) < 0 ? neap__chain_table_least(&p->chain)
-							  : least;
 }

@@ -212,6 +212,38 @@ static int get(struct neap_sweep *s, const struct neap_action *a)
 	return neap__tape_transfer_get(s, a);
 }
 
+/* Ends any ticket; a state that could not be read is recovered. */
+static int wait_for(struct neap_sweep *s, const struct neap_action *a)
+{
+	if (a->ticket < 0 || a->ticket >= NEAP_TICKETS ||
+		s->tickets[a->ticket].state == NEAP__TICKET_FREE)
+		return neap__fail(NEAP_EILLEGAL, "wait: nothing has ticket %d", a->ticket);
+	struct neap__ticket *ticket = &s->tickets[a->ticket];
+	if (ticket->state == NEAP__TICKET_IN_FLIGHT)
+		neap__transfer_end(
+			s, ticket, ticket->request.put ? NEAP_STALL_PUT : NEAP_STALL_GET);
+	if (ticket->request.payload)
+		return neap__tape_transfer_wait(s, ticket);
+	ticket->state = NEAP__TICKET_FREE;
+
+	struct neap__slot *slot = ticket->slot == NEAP_LIVE ? NULL : &s->arena.slots[ticket->slot];
+	if (slot)
+		slot->in_flight--;
+	else if (ticket->request.put)
+		s->live_puts--;
+	if (ticket->request.answer < 0)
+		neap__transfer_mark_bad(s, ticket->request.tier, ticket->place, ticket->request.t);
+	if (ticket->request.put)
+		return 0;
+	if (ticket->request.answer < 0)
+		return neap__recover_state(s, ticket->slot, ticket->request.t);
+	s->rewrite_failures[ticket->request.tier - 1] = 0;
+	if (!slot)
+		return neap__copy_load(s, neap__transit(s), ticket->request.t);
+	slot->state = NEAP__SLOT_HELD;
+	return 0;
+}
+
 int neap__action_perform(struct neap_sweep *s, const struct neap_action *a)
 {
 	static int (*const rows[])(struct neap_sweep *, const struct neap_action *) = {
@@ -224,7 +256,7 @@ int neap__action_perform(struct neap_sweep *s, const struct neap_action *a)
 		[NEAP_DROP] = drop,
 		[NEAP_PUT] = put,
 		[NEAP_GET] = get,
-		[NEAP_WAIT] = neap__transfer_wait,
+		[NEAP_WAIT] = wait_for,
 		[NEAP_FORGET] = forget,
 	};
 	if (a->kind >= NEAP_ACTION_KINDS)
@@ -286,36 +318,5 @@ int neap__transfer_get(struct neap_sweep *s, const struct neap_action *a)
 		neap__ticket_answered(ticket, NEAP_ELOST);
 	else
 		neap__transfer_issue_get(s, ticket);
-	return 0;
-}
-
-int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *a)
-{
-	if (a->ticket < 0 || a->ticket >= NEAP_TICKETS ||
-		s->tickets[a->ticket].state == NEAP__TICKET_FREE)
-		return neap__fail(NEAP_EILLEGAL, "wait: nothing has ticket %d", a->ticket);
-	struct neap__ticket *ticket = &s->tickets[a->ticket];
-	if (ticket->state == NEAP__TICKET_IN_FLIGHT)
-		neap__transfer_end(
-			s, ticket, ticket->request.put ? NEAP_STALL_PUT : NEAP_STALL_GET);
-	if (ticket->request.payload)
-		return neap__tape_transfer_wait(s, ticket);
-	ticket->state = NEAP__TICKET_FREE;
-
-	struct neap__slot *slot = ticket->slot == NEAP_LIVE ? NULL : &s->arena.slots[ticket->slot];
-	if (slot)
-		slot->in_flight--;
-	else if (ticket->request.put)
-		s->live_puts--;
-	if (ticket->request.answer < 0)
-		neap__transfer_mark_bad(s, ticket->request.tier, ticket->place, ticket->request.t);
-	if (ticket->request.put)
-		return 0;
-	if (ticket->request.answer < 0)
-		return neap__recover_state(s, ticket->slot, ticket->request.t);
-	s->rewrite_failures[ticket->request.tier - 1] = 0;
-	if (!slot)
-		return neap__copy_load(s, neap__transit(s), ticket->request.t);
-	slot->state = NEAP__SLOT_HELD;
 	return 0;
 }

@@ -10,7 +10,5 @@ int neap__action_perform(struct neap_sweep *s, const struct neap_action *action)
 
 /* GET of a state, which moves up if its slot is not the lowest free one. */
 int neap__transfer_get(struct neap_sweep *s, const struct neap_action *action);
-/* Ends any ticket; a state that could not be read is recovered. */
-int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *action);
 
 #endif

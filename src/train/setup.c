@@ -26,7 +26,8 @@
 #include <string.h>
 #include <unistd.h>
 
-int64_t neap__longest(const struct neap_dataset_info *info, double dt, int64_t limit)
+/* Returns the longest sample of a data set in steps, at most `limit` (0: no limit). */
+static int64_t longest_of(const struct neap_dataset_info *info, double dt, int64_t limit)
 {
 	double steps = info->duration > 0 ? ceil(info->duration / dt) : 0;
 	if (info->steps)
@@ -329,7 +330,7 @@ static int open_data(struct neap__trainer *trainer)
 	NEAP_TRY(normalise_targets(trainer));
 	struct neap_dataset_info info = d->info;
 	info.duration = neap__augment_longest(&o->augment, info.duration);
-	d->longest = neap__longest(&info, o->net.dt, o->max_steps);
+	d->longest = longest_of(&info, o->net.dt, o->max_steps);
 	return neap__test_set_open(trainer);
 }
 

@@ -198,8 +198,6 @@ void neap__doubts_say_falling(
 int neap__setup(struct neap__trainer *trainer);
 void neap__setup_say(const struct neap__trainer *trainer);
 void neap__teardown(struct neap__trainer *trainer);
-/* Returns the longest sample of a data set in steps, at most `limit` (0: no limit). */
-int64_t neap__longest(const struct neap_dataset_info *info, double dt, int64_t limit);
 
 /* batch_planning.c: makes the first plan, for the longest batch, and one for each batch begun. */
 int neap__planning_start(struct neap__trainer *trainer);

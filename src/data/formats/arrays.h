@@ -55,7 +55,4 @@ struct neap__array_file {
 /* Makes a data set of the arrays of a file, which it owns in any case. 0 or a negative code. */
 int neap__array_set_open(struct neap_dataset **set, struct neap__array_file *file);
 
-/* Opens an HDF5 file for its arrays. */
-int neap__h5_arrays_open(struct neap__array_file **file, const char *path);
-
 #endif

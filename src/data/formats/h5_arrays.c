@@ -216,7 +216,8 @@ static void h5_close(struct neap__array_file *file)
 
 static const struct neap__array_file_ops ops = {h5_find, h5_read, h5_texts, h5_close};
 
-int neap__h5_arrays_open(struct neap__array_file **out, const char *path)
+/* Opens an HDF5 file for its arrays. */
+static int open_arrays(struct neap__array_file **out, const char *path)
 {
 	struct h5_arrays *a = calloc(1, sizeof *a);
 	char *copy = strdup(path);
@@ -288,7 +289,7 @@ static int takes_h5_arrays(const char *name)
 static int open_set(struct neap_dataset **set, const char *path)
 {
 	struct neap__array_file *file = NULL;
-	NEAP_TRY(neap__h5_arrays_open(&file, path));
+	NEAP_TRY(open_arrays(&file, path));
 	return neap__array_set_open(set, file);
 }
 

@@ -208,7 +208,8 @@ static void free_sum(struct neap__nir_sum *sum)
 	*sum = (struct neap__nir_sum){0};
 }
 
-int neap__nir_term_fill(struct neap__nir_sums *s, struct neap__nir_term *term)
+/* Writes the weights of a term that is one to one as a matrix. 0, NEAP_EFORMAT or -ENOMEM. */
+static int fill_term(struct neap__nir_sums *s, struct neap__nir_term *term)
 {
 	if (term->weight)
 		return 0;
@@ -237,9 +238,9 @@ static int add_term(struct neap__nir_sums *s, struct neap__nir_sum *sum, struct 
 				"reaches a node by two ways, one of them through a convolution or "
 				"a pool; neap supports one");
 		}
-		int rc = neap__nir_term_fill(s, own);
+		int rc = fill_term(s, own);
 		if (rc == 0)
-			rc = neap__nir_term_fill(s, &term);
+			rc = fill_term(s, &term);
 		for (int64_t k = 0; rc == 0 && k < sum->n * own->columns; k++)
 			own->weight[k] += term.weight[k];
 		free(term.weight);
@@ -482,7 +483,7 @@ static int add_delayed(struct neap__nir_sums *s, int node, struct neap__nir_sum 
 		if (++found > DELAYS_MOST)
 			return refuse(s, node, "has more than 16 different delays");
 		NEAP_TRY(pass_term(s, node, in, n, &term));
-		int rc = differ ? neap__nir_term_fill(s, &term) : 0;
+		int rc = differ ? fill_term(s, &term) : 0;
 		for (int64_t k = 0; rc == 0 && differ && k < s->size[node]; k++)
 			if (a->data[k] != a->data[i])
 				memset(term.weight + k * term.columns, 0,

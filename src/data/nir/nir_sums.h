@@ -52,7 +52,5 @@ int neap__nir_is_source(const struct neap__nir_node *node);
 int neap__nir_sums_make(
 	struct neap__nir_sums *sums, const struct neap__nir_graph *graph, const char *path);
 void neap__nir_sums_free(struct neap__nir_sums *sums);
-/* Writes the weights of a term that is one to one as a matrix. 0, NEAP_EFORMAT or -ENOMEM. */
-int neap__nir_term_fill(struct neap__nir_sums *sums, struct neap__nir_term *term);
 
 #endif

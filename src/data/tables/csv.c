@@ -185,7 +185,8 @@ static void find_separator(struct neap__csv *csv)
 		csv->separator = ';';
 }
 
-int neap__csv_rewind(struct neap__csv *csv)
+/* Back to the first row. */
+static int rewind_csv(struct neap__csv *csv)
 {
 	static const unsigned char mark[] = {0xEF, 0xBB, 0xBF};
 	size_t i = 0;
@@ -221,9 +222,9 @@ int neap__csv_open(struct neap__csv *csv, const char *path)
 		close(fd);
 		return neap__fail_errno(ENOMEM, "cannot read '%s'", path);
 	}
-	NEAP_TRY(neap__csv_rewind(csv));
+	NEAP_TRY(rewind_csv(csv));
 	find_separator(csv);
-	return neap__csv_rewind(csv);
+	return rewind_csv(csv);
 }
 
 void neap__csv_close(struct neap__csv *csv)

@@ -34,8 +34,6 @@ int neap__csv_open(struct neap__csv *csv, const char *path);
  * -errno. Empty lines are passed over at the end of the file alone.
  */
 int neap__csv_next(struct neap__csv *csv);
-/* Back to the first row. */
-int neap__csv_rewind(struct neap__csv *csv);
 void neap__csv_close(struct neap__csv *csv);
 
 #endif

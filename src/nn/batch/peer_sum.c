@@ -331,7 +331,7 @@ static int run_round(struct round *round)
 }
 
 /* Bytes of every rank's slice of so many numbers, into room->to. */
-const size_t *neap__peer_slices(struct neap_net *net, size_t numbers, size_t size)
+static const size_t *slices_of(struct neap_net *net, size_t numbers, size_t size)
 {
 	struct neap__peer_room *room = net->peer_room;
 
@@ -381,7 +381,7 @@ int neap__peer_gradients(struct neap_net *net)
 	/* The gradient of a scale needs those of all its weights. */
 	if (rc == 0 && (!net->keeps_slice || net->has_norm))
 		rc = peers->gather(peers->user, net->tensors[0].grad,
-			neap__peer_slices(net, net->elements, sizeof(double)));
+			slices_of(net, net->elements, sizeof(double)));
 	if (rc == 0)
 		rc = add_support(net);
 	return rc < 0 ? lost(rc, "gradients") : 0;

@@ -76,7 +76,4 @@ double neap__peer_unit(const struct neap_net *net, int unit);
  */
 int neap__peer_gradients(struct neap_net *net);
 
-/* [ranks] bytes of every rank's slice of so many numbers, in the room's memory. */
-const size_t *neap__peer_slices(struct neap_net *net, size_t numbers, size_t size);
-
 #endif

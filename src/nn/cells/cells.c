@@ -25,7 +25,8 @@ const struct neap__cell *neap__cell_find(const char *name, size_t length)
 	return NULL;
 }
 
-const struct neap__cell *neap__cell_at(int index)
+/* NULL beyond the end. */
+static const struct neap__cell *cell_at(int index)
 {
 	return index >= 0 && (size_t)index < sizeof cells / sizeof cells[0] ? &cells[index] : NULL;
 }
@@ -94,9 +95,9 @@ int neap__cell_unknown(const char *name, int length)
 		if (is_name(no_cell[i].name, name, length))
 			return neap__fail(NEAP_EUSAGE, "--net: unknown cell '%.*s': %s", length,
 				name, no_cell[i].instead);
-	for (int i = 0; neap__cell_at(i); i++) {
-		neap__suggest(&meant, neap__cell_at(i)->name);
-		neap__text_add(&names, "%s%s", i ? ", " : "", neap__cell_at(i)->name);
+	for (int i = 0; cell_at(i); i++) {
+		neap__suggest(&meant, cell_at(i)->name);
+		neap__text_add(&names, "%s%s", i ? ", " : "", cell_at(i)->name);
 	}
 	for (size_t i = 0; i < sizeof known_as / sizeof known_as[0]; i++)
 		if (is_name(known_as[i].name, name, length))

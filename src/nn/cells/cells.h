@@ -36,7 +36,5 @@ NEAP__CELLS(NEAP__X)
 const struct neap__cell *neap__cell_find(const char *name, size_t length);
 /* NEAP_EUSAGE: the line about a name that is none, with what was probably meant. */
 int neap__cell_unknown(const char *name, int length);
-/* NULL beyond the end. */
-const struct neap__cell *neap__cell_at(int index);
 
 #endif

@@ -23,9 +23,6 @@ int neap__stages_hold(const struct neap_chain *chain, const struct neap_action *
 /* Bytes of the state or the tapes that an action moves. */
 uint64_t neap__stages_bytes(const struct neap_stages *s, const struct neap_action *a);
 
-/* The least budget known to do, by `chain` or, with tiers, with what does not fit away. */
-uint64_t neap__stages_least(const struct neap_problem *problem);
-
 static inline double neap__stage_record(const struct neap_stages *s, int64_t i)
 {
 	return s->record ? s->record[i] : s->advance[i];

@@ -72,19 +72,3 @@ int neap__offload_auto_least(uint64_t *least, const struct neap_problem *p, int6
 	*least = *least < chain ? *least : chain;
 	return 0;
 }
-
-int neap__chain_offload(struct neap_plan *plan, const struct neap_problem *p)
-{
-	struct neap__offload_search x;
-	struct neap__action_list list = {0};
-	int rc = neap__offload_search_init(&x, p, 0);
-	if (rc == 0)
-		rc = neap__offload_search_greedy(&x);
-	if (rc == 0 && x.makespan < INFINITY)
-		rc = neap__offload_search_list(&x, &list);
-	if (rc == 0 && x.makespan < INFINITY)
-		rc = neap__action_list_measure(plan, p, &list);
-	neap__action_list_free(&list);
-	neap__offload_search_fini(&x);
-	return rc;
-}

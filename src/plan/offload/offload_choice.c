@@ -198,7 +198,11 @@ static int64_t group(struct choice_writing *w, int64_t s, int64_t e, int64_t mem
 	return from - 1;
 }
 
-int neap__offload_choice_write(struct neap__action_list *list, const struct neap__offload_choice *o,
+/*
+ * Writes the schedule without transfers. The tables belong to the problem's budget. Returns 1, or 0
+ * if a backward step would have no state to start from.
+ */
+static int write_choice(struct neap__action_list *list, const struct neap__offload_choice *o,
 	const struct neap__chain_table *tables, const struct neap_problem *p)
 {
 	const struct neap_stages *s = p->chain.stages;
@@ -229,7 +233,7 @@ int neap__offload_choice_write(struct neap__action_list *list, const struct neap
 int neap__offload_choice_load(struct neap__offload *x, struct neap__action_list *plain,
 	const struct neap__offload_choice *o, const struct neap__chain_table *tables)
 {
-	int rc = neap__offload_choice_write(plain, o, tables, x->problem);
+	int rc = write_choice(plain, o, tables, x->problem);
 	if (rc <= 0)
 		return rc;
 	NEAP_TRY(neap__offload_survey(x, plain));

@@ -30,13 +30,6 @@ void neap__offload_choice_copy(
 void neap__offload_choice_spine(
 	struct neap__offload_choice *x, const struct neap__chain_table *tables, int64_t bytes);
 
-/*
- * Writes the schedule without transfers. The tables belong to the problem's budget. Returns 1, or 0
- * if a backward step would have no state to start from.
- */
-int neap__offload_choice_write(struct neap__action_list *list, const struct neap__offload_choice *x,
-	const struct neap__chain_table *tables, const struct neap_problem *problem);
-
 /* Writes the schedule, lists its items, and marks those to offload. 1, 0 or a negative code. */
 int neap__offload_choice_load(struct neap__offload *x, struct neap__action_list *plain,
 	const struct neap__offload_choice *choice, const struct neap__chain_table *tables);

@@ -47,9 +47,6 @@ int neap__offload_search_extremes(struct neap__offload_search *x);
  */
 int neap__offload_search_greedy(struct neap__offload_search *x);
 
-/* The plan of the greedy ladder without further search: a baseline to compare with. */
-int neap__chain_offload(struct neap_plan *plan, const struct neap_problem *problem);
-
 /* Local search from the best choice (offload_anneal.c), until `bound` seconds or no effort is left.
  */
 int neap__offload_search_improve(struct neap__offload_search *x, double bound);

@@ -87,7 +87,8 @@ int neap__recover_state_load(struct neap_sweep *s, int64_t t)
 	}
 }
 
-int neap__recover_state_live(struct neap_sweep *s, int64_t t)
+/* The live state becomes the state at t. */
+static int recover_live(struct neap_sweep *s, int64_t t)
 {
 	NEAP_TRY(neap__recover_state_load(s, t));
 	return neap__rewrite_to(s, t);
@@ -109,7 +110,7 @@ static int fill_slot(struct neap_sweep *s, int64_t slot, int64_t old)
 	if (neap__transfer_resume(s))
 		return 0;
 	if (old >= 0)
-		return neap__recover_state_live(s, old);
+		return recover_live(s, old);
 	s->live_t = -1;
 	return 0;
 }

@@ -5,8 +5,6 @@
 
 #include "sweep/sweep_state.h"
 
-/* The live state becomes the state at t. */
-int neap__recover_state_live(struct neap_sweep *s, int64_t t);
 /* A GET failed: makes the state at t again, in `slot` or as the live state (NEAP_LIVE). */
 int neap__recover_state(struct neap_sweep *s, int64_t slot, int64_t t);
 /* The live state becomes the latest state at or before t that can be had. */

@@ -214,6 +214,16 @@ static int recover_stacked(struct neap_sweep *s, int64_t low, int64_t t0, int64_
 	return record_leaf(s, t0, t);
 }
 
+/* Frees slots that hold states at or after t, which nobody needs any more. */
+static void free_slots(struct neap_sweep *s, int64_t t)
+{
+	struct neap__arena *arena = &s->arena;
+	for (int64_t i = 0; i < arena->nslots; i++)
+		if (arena->slots[i].state == NEAP__SLOT_HELD && arena->slots[i].t >= t)
+			neap__arena_drop(arena, i);
+	neap__arena_space_pack(s);
+}
+
 int neap__recover_tapes(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t)
 {
 	double start = neap__seconds();
@@ -221,20 +231,11 @@ int neap__recover_tapes(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t
 	s->journal.in_hole = 1;
 	neap__transfer_postpone(s);
 	if (s->fallback)
-		neap__fallback_free_slots(s, t);
+		free_slots(s, t);
 	NEAP_TRY(s->sizes.scattered ? recover_scattered(s, low, t0, t)
 				    : recover_stacked(s, low, t0, t));
 	s->journal.in_hole = 0;
 	s->recovering--;
 	neap__recover_state_trace(s, NEAP__EVENT_REFILL, start, t0, t);
 	return 0;
-}
-
-void neap__fallback_free_slots(struct neap_sweep *s, int64_t t)
-{
-	struct neap__arena *arena = &s->arena;
-	for (int64_t i = 0; i < arena->nslots; i++)
-		if (arena->slots[i].state == NEAP__SLOT_HELD && arena->slots[i].t >= t)
-			neap__arena_drop(arena, i);
-	neap__arena_space_pack(s);
 }

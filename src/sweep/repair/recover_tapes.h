@@ -11,7 +11,4 @@
  */
 int neap__recover_tapes(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t);
 
-/* Frees slots that hold states at or after t, which nobody needs any more. */
-void neap__fallback_free_slots(struct neap_sweep *s, int64_t t);
-
 #endif

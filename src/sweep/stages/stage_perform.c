@@ -4,6 +4,19 @@
 #include "sweep/stages/stage_sweep.h"
 #include "base/fail.h"
 
+/* WAIT: makes again what could not be read. 1: there is no room for that; or a negative code. */
+static int wait_for_flight(struct stage_run *r, int64_t number)
+{
+	const struct neap__stage_flight *f = &r->program->flights[number];
+	struct neap__stage_transfer *flight = &r->s->flights[number];
+	neap__stage_end_flight(r, number, f->put ? NEAP_STALL_PUT : NEAP_STALL_GET);
+	flight->state = NEAP__TRANSFER_OVER;
+	if (flight->request.answer >= 0)
+		return 0;
+	neap__stage_mark_lost(r, f->record);
+	return f->put ? 0 : neap__stage_repair(r, number);
+}
+
 static int perform(struct stage_run *r, const struct neap__stage_call *call)
 {
 	switch (call->kind) {
@@ -11,7 +24,7 @@ static int perform(struct stage_run *r, const struct neap__stage_call *call)
 	case NEAP_GET:
 		return neap__stage_issue(r, call->i);
 	case NEAP_WAIT:
-		return neap__stage_wait(r, call->i);
+		return wait_for_flight(r, call->i);
 	case NEAP__ORIGIN:
 		neap__stage_origin(r, (int)call->i, neap__stage_at(r, call, NEAP__Y));
 		return 0;
@@ -71,16 +84,4 @@ int neap__stage_perform(struct stage_run *r)
 		r->call++;
 	}
 	return rc;
-}
-
-int neap__stage_wait(struct stage_run *r, int64_t number)
-{
-	const struct neap__stage_flight *f = &r->program->flights[number];
-	struct neap__stage_transfer *flight = &r->s->flights[number];
-	neap__stage_end_flight(r, number, f->put ? NEAP_STALL_PUT : NEAP_STALL_GET);
-	flight->state = NEAP__TRANSFER_OVER;
-	if (flight->request.answer >= 0)
-		return 0;
-	neap__stage_mark_lost(r, f->record);
-	return f->put ? 0 : neap__stage_repair(r, number);
 }

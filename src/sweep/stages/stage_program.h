@@ -104,11 +104,9 @@ void neap__stage_program_free(struct neap__stage_program *program);
 int neap__stage_walk(struct neap__stage_program *program, const struct neap_problem *problem,
 	const struct neap__stage_layout *layout, struct neap_schedule *schedule);
 
-/* Appends a call, or a buffer; -ENOMEM. */
+/* Appends a call; -ENOMEM. */
 int neap__stage_program_call(
 	struct neap__stage_program *program, const struct neap__stage_call *call);
-int neap__stage_program_buffer(
-	struct neap__stage_program *program, uint64_t bytes, int kind, int64_t t);
 
 /*
  * Places that hold for all of a buffer's life, in at most `budget` bytes: 1 if they

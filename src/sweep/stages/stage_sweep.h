@@ -164,8 +164,6 @@ int neap__stage_untouched(const struct stage_run *r, uint64_t from, uint64_t byt
  * Performs the calls of r->program, from r->next on. 1 where it was given up for what a tier lost.
  */
 int neap__stage_perform(struct stage_run *r);
-/* WAIT: makes again what could not be read. 1: there is no room for that; or a negative code. */
-int neap__stage_wait(struct stage_run *r, int64_t flight);
 
 /* stage_transfer.c: places for the records on tiers; 0 or a negative code. */
 int neap__stage_tiers_describe(struct neap_stage_sweep *s);
@@ -186,7 +184,8 @@ void neap__stage_drain(struct stage_run *r);
 /* Marks a record as lost, and counts it once. */
 void neap__stage_mark_lost(struct stage_run *r, int64_t number);
 
-/* stage_repair.c: fills the buffers of a GET that failed. As neap__stage_wait. */
+/* stage_repair.c: fills the buffers of a GET that failed. 1: there is no room for that; or a
+ * negative code. */
 int neap__stage_repair(struct stage_run *r, int64_t flight);
 
 /*

@@ -23,7 +23,8 @@ int neap__stage_program_call(struct neap__stage_program *p, const struct neap__s
 	return 0;
 }
 
-int neap__stage_program_buffer(struct neap__stage_program *p, uint64_t bytes, int kind, int64_t t)
+/* Appends a buffer; -ENOMEM. */
+static int add_buffer(struct neap__stage_program *p, uint64_t bytes, int kind, int64_t t)
 {
 	if (neap__grow(&p->buffers, &p->buffers_room, p->nbuffers + 1, sizeof *p->buffers) < 0)
 		return neap__stage_tables_short();
@@ -58,7 +59,7 @@ void neap__walk_end(struct program_walk *w, int64_t *buffer)
 
 int neap__walk_begin(struct program_walk *w, int64_t *buffer, uint64_t bytes, int kind, int64_t t)
 {
-	NEAP_TRY(neap__stage_program_buffer(w->out, bytes, kind, t));
+	NEAP_TRY(add_buffer(w->out, bytes, kind, t));
 	*buffer = w->out->nbuffers - 1;
 	return 0;
 }

@@ -6,7 +6,7 @@
 #include "sweep/steps/piece_ends.h"
 
 /* Twice as many as blocks, since calls stop early where room is short; 4 more for the ends. */
-int64_t neap__log_pieces(int64_t t0, int64_t t1)
+static int64_t log_pieces(int64_t t0, int64_t t1)
 {
 	int64_t n = t1 - t0, most = 2 * ((n + NEAP__LOG_BLOCK - 1) / NEAP__LOG_BLOCK) + 4;
 	return n < 1 ? 0 : n < most ? n : most;
@@ -41,6 +41,5 @@ int64_t neap__cut_pieces(int64_t t0, int64_t t1)
 /* Pieces that the action's tapes or logs may come in. */
 int64_t neap__pieces_of(const struct neap_action *a)
 {
-	return a->payload == NEAP_LOG ? neap__log_pieces(a->t0, a->t1)
-				      : neap__cut_pieces(a->t0, a->t1);
+	return a->payload == NEAP_LOG ? log_pieces(a->t0, a->t1) : neap__cut_pieces(a->t0, a->t1);
 }

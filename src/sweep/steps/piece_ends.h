@@ -11,8 +11,6 @@
  * `block` (0: of another callback).
  */
 int64_t neap__tape_piece_end(int64_t t, int64_t t1, int64_t passed, int64_t block);
-/* Extents that logs of [t0, t1) may come in at most. */
-int64_t neap__log_pieces(int64_t t0, int64_t t1);
 /* Pieces of a recorded range [t0, t1), one more where `passed` falls inside. */
 int64_t neap__whole_pieces(int64_t t0, int64_t t1);
 /*

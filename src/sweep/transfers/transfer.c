@@ -44,7 +44,8 @@ void neap__ticket_answered(struct neap__ticket *ticket, int rc)
 	ticket->request.answer = rc;
 }
 
-struct neap__request_owner neap__transfer_own(struct neap_sweep *s)
+/* What requests need of the sweep. */
+static struct neap__request_owner owner_of(struct neap_sweep *s)
 {
 	return (struct neap__request_owner){s->tiers, &s->problem, s->options.trace, &s->stats,
 		&s->agreement, &s->arena.memory.fence};
@@ -53,7 +54,7 @@ struct neap__request_owner neap__transfer_own(struct neap_sweep *s)
 void neap__ticket_issue(struct neap_sweep *s, struct neap__ticket *ticket, uint64_t tag,
 	const struct neap_span *spans, int count)
 {
-	const struct neap__request_owner own = neap__transfer_own(s);
+	const struct neap__request_owner own = owner_of(s);
 	int one = ticket->request.payload == NEAP_STATE;
 	ticket->state =
 		neap__request_issue(&own, &ticket->request, ticket->place, tag, spans, count, one)
@@ -63,7 +64,7 @@ void neap__ticket_issue(struct neap_sweep *s, struct neap__ticket *ticket, uint6
 
 void neap__transfer_lost(struct neap_sweep *s, int tier, int64_t t, int64_t t1)
 {
-	const struct neap__request_owner own = neap__transfer_own(s);
+	const struct neap__request_owner own = owner_of(s);
 	neap__request_lost(&own, tier, t, t1, "steps");
 }
 
@@ -109,7 +110,7 @@ void neap__transfer_issue_get(struct neap_sweep *s, struct neap__ticket *ticket)
 
 void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket, enum neap_stall reason)
 {
-	const struct neap__request_owner own = neap__transfer_own(s);
+	const struct neap__request_owner own = owner_of(s);
 	neap__request_wait(&own, &ticket->request, reason);
 	ticket->state = NEAP__TICKET_ANSWERED;
 	neap__replan_learn(s, ticket);
@@ -119,7 +120,7 @@ void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket, enum 
 
 int neap__transfer_cancel(struct neap_sweep *s, struct neap__ticket *ticket)
 {
-	const struct neap__request_owner own = neap__transfer_own(s);
+	const struct neap__request_owner own = owner_of(s);
 	if (!neap__request_cancel(&own, &ticket->request))
 		return 0;
 	ticket->state = NEAP__TICKET_ANSWERED;

@@ -15,8 +15,6 @@ int neap__ticket_begin(
 /* Hands the ticket's request to its tier: of a state spans[0]. It is IN_FLIGHT or ANSWERED then. */
 void neap__ticket_issue(struct neap_sweep *s, struct neap__ticket *ticket, uint64_t tag,
 	const struct neap_span *spans, int count);
-/* What requests need of the sweep. */
-struct neap__request_owner neap__transfer_own(struct neap_sweep *s);
 /* Sets an answer that is known without the tier; it waits for its WAIT like any other. */
 void neap__ticket_answered(struct neap__ticket *ticket, int rc);
 
