@@ -13,7 +13,7 @@ import sys
 
 from harness import Folder, Tap, neap, neap_json
 
-DATA = "randman:steps=120,samples=24,units=30,classes=3"
+DATA = "randman:steps=70,samples=24,units=30,classes=3"
 NET = ["--net", "lif:24r:scale=3,li", "--threads", "1"]
 TRAIN = [*NET, "--batch", "8", "--memory", "1M", "--epochs", "2"]
 DEVICE = ["--device", "cuda"]
@@ -45,7 +45,7 @@ def train(out, *more, env=FAKE, cwd=None):
 
 def same_weights(folder):
     clusters = ["--device", "cuda:0:clusters=2"]
-    for out, more, env in ("cpu", [], ISA), ("device", DEVICE, FAKE), ("clusters", clusters, FAKE), ("sent", [*DEVICE, "--memory", "60K", "--slow", "pinned:1M,/var/tmp"],
+    for out, more, env in ("cpu", [], ISA), ("device", DEVICE, FAKE), ("clusters", clusters, FAKE), ("sent", [*DEVICE, "--memory", "40K", "--slow", "pinned:1M,/var/tmp"],
                                                                     FAKE):
         done = train(out, *more, env=env, cwd=folder)
         if done.returncode:
