@@ -156,7 +156,7 @@ static int check_set(struct neap__h5_set *set, const struct neap__h5_file *file,
 		const char *key = neap__python_quoted(name + (name[0] == '/'));
 		return set->dims > 1 && most == 1
 			       ? neap__fail(NEAP_EFORMAT,
-					 "'%s': '%s' has %d dimensions, but must have one. Store "
+					 "'%s': '%s' has %d dimensions, but must have one. Save "
 					 "it with one: python3 -c \"import h5py; f = h5py.File(%s, "
 					 "'a'); v = f.pop(%s)[()].ravel(); f[%s] = v\"",
 					 file->path, name, set->dims,
