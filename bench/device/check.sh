@@ -64,6 +64,9 @@ part_bits() {
 		adlif:40r,li lif:100r:dropout=0.3,lif:33:delay=1:dropout=0.5,li lif:100r:learn=tau,cubalif:33r:learn=tau,li:learn=tau \
 		adlif:40r:learn=tau,alif:33:learn=tau,li lif:64r:tau=5ms..25ms,adlif:33:tau_adapt=60ms..300ms,li \
 		lif:48,lif:33r:delay=5,li:delay=0..20 lif:48:dropout=0.3,alif:33:delay=0..127,li
+	bits_of slopes lif:100r:surrogate=superspike,li lif:100r:surrogate=sigmoid,li alif:70r:surrogate=atan,li \
+		cubalif:40r:surrogate=gaussian,lif:33:surrogate=slayer:dropout=0.3,li lif:200r:surrogate=double_gaussian:reset=zero,li \
+		egru:48:surrogate=sigmoid:support=1,li
 	numbers
 	SMALL=$work/numbers.h5 bits_of numbers lif:48r,li cubalif:100:dropout=0.2,alif:33r,li
 }

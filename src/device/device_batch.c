@@ -144,6 +144,9 @@ static void take_sums(
 	}
 	b->sums = p->at ? p->at + first : NULL;
 	b->sums_bytes = p->used - first;
+	for (int i = 0; i < net->ntensors && neap__has_gradients(net); i++)
+		if (neap__device_turns(&b->net, i))
+			b->room.turned[i] = take(p, (uint64_t)net->tensors[i].count, sizeof(float));
 }
 
 static void take_all(
@@ -247,7 +250,7 @@ static int make_host(struct neap__device_batch_memory *b, const struct neap_net 
 	free(b->pointers);
 	free(b->share);
 	free(b->host_outputs);
-	b->pointers = calloc((12 + DEVICE_LEAKS) * layers + 2 * tensors, sizeof *b->pointers);
+	b->pointers = calloc((12 + DEVICE_LEAKS) * layers + 3 * tensors, sizeof *b->pointers);
 	b->share = calloc(layers, sizeof *b->share);
 	b->host_outputs =
 		malloc((2 * outputs + 3 * (size_t)b->net.readout.classes) * sizeof(float));
@@ -266,7 +269,8 @@ static int make_host(struct neap__device_batch_memory *b, const struct neap_net 
 	b->room.dense_outputs = (float **)(b->pointers + 6 * layers + 2 * tensors);
 	b->room.values = b->room.dense_outputs + layers;
 	b->room.gated_values = b->room.values + layers;
-	b->passes = (u32 **)(void *)(b->room.gated_values + layers);
+	b->room.turned = b->room.gated_values + layers;
+	b->passes = (u32 **)(void *)(b->room.turned + tensors);
 	b->leaks = (float **)(void *)(b->passes + layers);
 	b->delays = (u8 **)(void *)(b->leaks + layers);
 	b->room.leak_terms = (float **)(void *)(b->delays + layers);

@@ -19,7 +19,11 @@ _Static_assert((int)DEVICE_SOFT == (int)NEAP_RESET_SOFT, "reset");
 _Static_assert((int)DEVICE_TRIANGLE == (int)NEAP_TRIANGLE, "surrogate");
 _Static_assert((int)DEVICE_BOXCAR == (int)NEAP_BOXCAR, "surrogate");
 _Static_assert((int)DEVICE_SUPERSPIKE == (int)NEAP_SUPERSPIKE, "surrogate");
+_Static_assert((int)DEVICE_SIGMOID == (int)NEAP_SIGMOID, "surrogate");
 _Static_assert((int)DEVICE_ATAN == (int)NEAP_ATAN, "surrogate");
+_Static_assert((int)DEVICE_GAUSSIAN == (int)NEAP_GAUSSIAN, "surrogate");
+_Static_assert((int)DEVICE_SLAYER == (int)NEAP_SLAYER, "surrogate");
+_Static_assert((int)DEVICE_DOUBLE_GAUSSIAN == (int)NEAP_DOUBLE_GAUSSIAN, "surrogate");
 _Static_assert((int)DEVICE_MEAN == (int)NEAP_READ_MEAN, "readout");
 _Static_assert((int)DEVICE_SUM == (int)NEAP_READ_SUM, "readout");
 _Static_assert((int)DEVICE_LAST == (int)NEAP_READ_LAST, "readout");
@@ -33,7 +37,6 @@ _Static_assert((int)DEVICE_TF32X3 == (int)NEAP_MATH_TF32X3, "math");
 _Static_assert((int)DEVICE_BF16 == (int)NEAP_MATH_BF16, "math");
 
 #define NEAP_X(choice, name, meaning) [choice] = #name,
-static const char *const surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_X)};
 static const char *const maths[] = {NEAP_MATH_TABLE(NEAP_X)};
 #undef NEAP_X
 
@@ -59,13 +62,6 @@ static int cell_of(const struct neap__layer *layer, const char *const *names, in
 static int is_dense(const struct neap__layer *layer)
 {
 	return cell_of(layer, dense, DENSE) >= 0;
-}
-
-/* exp() rounds differently. */
-static int knows_surrogate(const struct neap__layer *layer)
-{
-	return layer->surrogate == NEAP_TRIANGLE || layer->surrogate == NEAP_BOXCAR ||
-	       layer->surrogate == NEAP_SUPERSPIKE || layer->surrogate == NEAP_ATAN;
 }
 
 /* Cells with outputs that are numbers have other kernels than spiking ones. */
@@ -132,14 +128,6 @@ static int refuse_layer(const struct neap_net *net, int l)
 			"on the CPU",
 			l, net->spec, layer->cell->name);
 	NEAP_TRY(refuse_mixture(net, l));
-	/* Products of all units of spiking layers have another order (product.c). */
-	int needs_cut = !is_dense(layer) && isinf(layer->cut);
-	if ((layer->cell->traits & NEAP__HAS_THRESHOLD) && (!knows_surrogate(layer) || needs_cut))
-		return neap__fail(NEAP_EUSAGE,
-			"layer %d of '%s' has the surrogate '%s'%s, which is not implemented on "
-			"devices; use triangle or boxcar, or train on the CPU",
-			l, net->spec, surrogates[layer->surrogate],
-			isinf(layer->cut) ? " without the key 'support'" : "");
 	if (layer->n > NEAP__DEVICE_UNITS_MOST)
 		return neap__fail(NEAP_EUSAGE,
 			"layer %d of '%s' has %d units, but devices take at most %d; use a smaller "
@@ -209,6 +197,7 @@ static struct neap__device_lif describe_layer(
 		.delays = describe_delays(layer),
 		.learned = neap__learned(layer),
 		.traces_at = (int)layer->traces_at,
+		.is_chained = isinf(layer->cut),
 		.detach = layer->detach,
 		.keeps_spikes = layer->keeps_spikes,
 		.keeps_support = layer->keeps_support,
@@ -419,6 +408,22 @@ void neap__device_delays_set(struct neap__device_net *device, int l, const u8 *w
 		device->readout.delays.whole = whole;
 	else
 		device->lif[l].delays.whole = whole;
+}
+
+int neap__device_turns(const struct neap__device_net *device, int tensor)
+{
+	const struct neap__layer *layers = device->net->layers;
+
+	for (int l = 0; l < device->layers && device->lif; l++) {
+		int has_above = l + 1 < device->layers || device->readout.classes;
+		if (!device->lif[l].is_chained)
+			continue;
+		if (has_above && tensor == layers[l + 1].weight)
+			return 1;
+		if (layers[l].is_recurrent && tensor == layers[l].recurrent)
+			return 1;
+	}
+	return 0;
 }
 
 size_t neap__device_tape_most(const struct neap__device_net *device, int layer)

@@ -147,6 +147,30 @@ static int mark_inputs(const struct range *range)
 	return neap__launch_input_rows(range->on, &a);
 }
 
+/* Turns the weights of chained products. */
+static int turn_weights(const struct range *range)
+{
+	const struct neap_net *net = range->net->net;
+
+	for (int i = 0; i < net->ntensors; i++) {
+		struct turn_weights_arguments a = {.rows = (int)net->tensors[i].rows,
+			.columns = (int)net->tensors[i].columns,
+			.to = range->room->turned[i]};
+		if (!neap__device_turns(range->net, i))
+			continue;
+		for (int l = 0; l < range->net->layers; l++) {
+			const struct neap__device_lif *layer = &range->net->lif[l];
+			if (i == net->layers[l].weight)
+				a.from = layer->weight;
+			else if (layer->is_recurrent && i == net->layers[l].recurrent)
+				a.from = layer->recurrent;
+		}
+		a.from = a.from ? a.from : range->net->readout.weight;
+		NEAP_TRY(neap__launch_turn_weights(range->on, &a));
+	}
+	return 0;
+}
+
 static int layer_back(
 	const struct range *range, int l, u8 *adjoint, const struct neap__device_tapes *tapes)
 {
@@ -166,6 +190,9 @@ static int layer_back(
 		.above_delays = *delays_of(net, l + 1),
 		.adjoint = adjoint,
 		.above_weight = is_last ? net->readout.weight : net->lif[l + 1].weight,
+		.above_turned = room->turned[net->net->layers[l + 1].weight],
+		.own_turned = net->lif[l].is_recurrent ? room->turned[net->net->layers[l].recurrent]
+						       : NULL,
 		.above = is_last ? NULL : room->currents[l + 1],
 		.errors = is_last && net->has_errors ? room->errors : NULL,
 		.penalty = room->penalty ? room->penalty[l] : NULL,
@@ -336,6 +363,7 @@ int neap__device_backward(const struct neap__device_net *net,
 	if (net->dense)
 		return neap__dense_backward(net, on, room, adjoint, t1, t0, tapes);
 	NEAP_TRY(on->clear(on->user, room->row_bits, room->row_bytes));
+	NEAP_TRY(turn_weights(&range));
 	for (int l = net->layers - 1; l >= 0; l--)
 		NEAP_TRY(layer_back(&range, l, adjoint, tapes));
 	NEAP_TRY(net->batch.values ? add_inputs(&range) : mark_inputs(&range));

@@ -36,6 +36,7 @@ struct neap__device_room {
 	float **leak_terms;
 	float **part;	/* [tensors][groups][count] of a gradient block; zero before the first */
 	double **total; /* [tensors][groups][count] complete at step 0; zero before the first */
+	float **turned; /* [tensors] weights with columns as rows, of those that chains need */
 
 	/* Of nets of rnn, lstm, gru and egru, whose `currents` have the columns `sums` of a layer:
 	 */

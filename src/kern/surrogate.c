@@ -3,12 +3,45 @@
  * surrogate.c: surrogate derivatives h(x) of the step function at x = u - theta, and their
  * integrals F(x), the spikes of a smooth net: F'(x) = h(x), F(-inf) = 0. Beyond the cut h is 0, so
  * that the integral of a cut surrogate is F(x) - F(-cut), with x brought into [-cut, cut].
+ *
+ * Derivatives consist of operations that round alike everywhere, also their exponential; and
+ * device/kernels/surrogate_slopes.k has the same formulas, so that GPUs compute the same bits.
  */
 #include "kern/kern.h"
 
 #include <math.h>
+#include <string.h>
 
 #define PI 3.14159265358979323846
+#define ROOT_2_PI 2.50662827463100050242
+
+/* 1/k!: the terms from 2 to 13 reach the last place of 1. */
+static const double series[] = {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040,
+	1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600,
+	1.0 / 6227020800};
+
+/*
+ * exp(x), x brought into [-700, 700], in which the result is neither subnormal nor infinite:
+ * 2^k exp(r) with x = k ln(2) + r, k whole and |r| <= ln(2)/2, and the Taylor series of exp(r). The
+ * error is below 1 unit in the last place.
+ */
+static inline double exponential(double x)
+{
+	const double whole = 6755399441055744.0; /* 1.5 2^52: sums with it lose their fraction */
+	double y = x < -700 ? -700 : x > 700 ? 700 : x;
+	double shifted = y * 1.44269504088896341 + whole, k = shifted - whole;
+	/* ln(2) in two parts, the first with few digits, so that y - k ln(2) loses none */
+	double r = (y - k * 0.693145751953125) - k * 1.42860682030941723e-6;
+	double p = series[11], scale;
+	uint64_t bits;
+
+	for (int i = 10; i >= 0; i--)
+		p = p * r + series[i];
+	memcpy(&bits, &shifted, sizeof bits);
+	bits = (bits + 1023) << 52;
+	memcpy(&scale, &bits, sizeof scale);
+	return (1 + (r + r * r * p)) * scale;
+}
 
 static inline double triangle(double x, const struct neap__slope *s)
 {
@@ -53,7 +86,7 @@ static inline double sigmoid_integral(double x, const struct neap__slope *s)
 
 static inline double sigmoid(double x, const struct neap__slope *s)
 {
-	double y = sigmoid_integral(x, s);
+	double y = 1.0 / (1.0 + exponential(-x / (double)s->width));
 	return y * (1.0 - y) / (double)s->width;
 }
 
@@ -71,7 +104,7 @@ static inline double atan_integral(double x, const struct neap__slope *s)
 static inline double gaussian(double x, const struct neap__slope *s)
 {
 	double y = x / (double)s->width;
-	return exp(-y * y / 2) / ((double)s->width * sqrt(2 * PI));
+	return exponential(-y * y / 2) / ((double)s->width * ROOT_2_PI);
 }
 
 static inline double gaussian_integral(double x, const struct neap__slope *s)
@@ -81,7 +114,7 @@ static inline double gaussian_integral(double x, const struct neap__slope *s)
 
 static inline double slayer(double x, const struct neap__slope *s)
 {
-	return (double)s->height * exp(-fabs(x) / (double)s->width);
+	return (double)s->height * exponential(-fabs(x) / (double)s->width);
 }
 
 static inline double slayer_integral(double x, const struct neap__slope *s)
@@ -97,8 +130,9 @@ static inline double slayer_integral(double x, const struct neap__slope *s)
 static inline double double_gaussian(double x, const struct neap__slope *s)
 {
 	double w = (double)s->width, y = x / w, z = y / LOBE_WIDTH;
-	double g = (1 + LOBES) * exp(-y * y / 2) - 2 * LOBES / LOBE_WIDTH * exp(-z * z / 2);
-	return (double)s->height * g / (w * sqrt(2 * PI));
+	double g = (1 + LOBES) * exponential(-y * y / 2);
+	g -= 2 * LOBES / LOBE_WIDTH * exponential(-z * z / 2);
+	return (double)s->height * g / (w * ROOT_2_PI);
 }
 
 static inline double double_gaussian_integral(double x, const struct neap__slope *s)

@@ -179,6 +179,7 @@ static void make_room(struct emulated_net *e)
 	r->count = zeros(layers * sizeof *r->count);
 	r->part = zeros(tensors * sizeof *r->part);
 	r->total = zeros(tensors * sizeof *r->total);
+	r->turned = zeros(tensors * sizeof *r->turned);
 	r->row_bytes = bits * ((size_t)net->hidden + (size_t)d->batch.inputs);
 	r->row_bits = exactly(r->row_bytes);
 	r->input_rows = (u32 *)(void *)((char *)r->row_bits + bits * (size_t)net->hidden);
@@ -198,6 +199,8 @@ static void make_room(struct emulated_net *e)
 		size_t count = (size_t)d->groups * (size_t)net->tensors[i].count;
 		r->part[i] = zeros(count * sizeof **r->part);
 		r->total[i] = zeros(count * sizeof **r->total);
+		if (neap__device_turns(d, (int)i))
+			r->turned[i] = exactly((size_t)net->tensors[i].count * sizeof(float));
 	}
 	r->leak_terms = zeros(DEVICE_LEAKS * (layers + 1) * sizeof *r->leak_terms);
 	for (size_t l = 0; l <= layers; l++)
@@ -306,6 +309,7 @@ static void end(struct emulated_net *e)
 	for (int i = 0; i < e->c->net->ntensors; i++) {
 		free(e->room.part[i]);
 		free(e->room.total[i]);
+		free(e->room.turned[i]);
 	}
 	for (int i = 0; i < DEVICE_LEAKS * (e->device.layers + 1); i++) {
 		free(e->leaks[i]);
@@ -326,6 +330,7 @@ static void end(struct emulated_net *e)
 	free(e->room.count);
 	free(e->room.part);
 	free(e->room.total);
+	free(e->room.turned);
 	free(e->room.readout_currents);
 	free(e->room.errors);
 	free(e->room.row_bits);

@@ -12,14 +12,15 @@ enum { ORDERS = 8 };
 enum kind { SPIKING, DENSE, MATH, KINDS };
 
 /*
- * Two layers, and tapes so large that they are moved by less than their size; of dense products
- * more terms than a tile has.
+ * Three layers, one whose surrogate has no end, and tapes so large that they are moved by less than
+ * their size; of dense products more terms than a tile has.
  */
 static void run_small_case(struct emulated_case *c, enum kind kind)
 {
-	*c = kind != SPIKING
-		     ? emulated_case_make("egru:70,lstm:5,li", 2, 4, 0.3)
-		     : emulated_case_make("lif:40r:reset=zero,lif:34r:width=3,li", 2, 24, 0.3);
+	*c = kind != SPIKING ? emulated_case_make("egru:70,lstm:5,li", 2, 4, 0.3)
+			     : emulated_case_make("lif:40r:reset=zero,lif:9r:surrogate=sigmoid,"
+						  "lif:34r:width=3,li",
+				       2, 24, 0.3);
 	c->options.readout = NEAP_READ_MEAN;
 	c->cut = kind == SPIKING ? 10 : 3;
 	c->pack = 1;

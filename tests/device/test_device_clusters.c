@@ -43,7 +43,8 @@ static void cells(void **arg)
 {
 	static const char *const specs[] = {"cubalif:40r,li", "cubalif:65r:reset=hard,li",
 		"alif:40r:adapt=0.3,li", "adlif:70r:detach=1,li",
-		"alif:20r:width=3,adlif:21r,lif:9,li"};
+		"alif:20r:width=3,adlif:21r,lif:9,li", "lif:70r:surrogate=sigmoid,li",
+		"lif:40r:surrogate=atan:reset=zero,alif:33r:surrogate=superspike:dropout=0.4,li"};
 
 	(void)arg;
 	for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++)
@@ -109,6 +110,8 @@ static int random_layer(char *spec, size_t room, uint32_t *state, int is_first)
 	if (strcmp(cell, "lif") == 0)
 		n += snprintf(spec + n, room - (size_t)n, ":reset=%s", resets[draw(state, 4)]);
 	if (draw(state, 3) == 0)
+		n += draw_surrogate(spec + n, room - (size_t)n, state, draw);
+	if (draw(state, 3) == 0)
 		n += snprintf(spec + n, room - (size_t)n, ":dropout=0.3");
 	if (draw(state, 4) == 0)
 		n += snprintf(spec + n, room - (size_t)n,
@@ -126,7 +129,7 @@ static void random_nets(void **arg)
 	(void)arg;
 	for (uint32_t i = first; i < first + (uint32_t)random_cases; i++) {
 		uint32_t state = i * 2654435761u;
-		char spec[200];
+		char spec[300];
 		int layers = 1 + (int)draw(&state, 3) / 2, n = 0;
 		for (int l = 0; l < layers; l++)
 			n += random_layer(spec + n, sizeof spec - (size_t)n, &state, l == 0);

@@ -13,6 +13,8 @@ static void several_layers(void **arg)
 {
 	static const char *const specs[] = {"rnn:33:activation=relu,rnn:7,li",
 		"gru:9,egru:17,lstm:3,li", "egru:7:surrogate=superspike,li",
+		"egru:7:surrogate=sigmoid,egru:5:surrogate=gaussian:support=0.5,li",
+		"egru:9:surrogate=slayer:support=1,egru:5:surrogate=double_gaussian,li",
 		"egru:7:surrogate=boxcar:support=0.4,egru:9,li:tau=none"};
 
 	(void)arg;

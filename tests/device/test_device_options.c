@@ -164,6 +164,8 @@ static void add_layer(char *spec, size_t room, uint32_t *state, int is_dense)
 	if (!is_dense && draw(state, 3) == 0)
 		used += (size_t)snprintf(spec + used, room - used, ":%s",
 			draw(state, 3) ? "learn=tau" : "tau=3ms..30ms");
+	if (cell != 5 && cell != 6 && cell != 7 && draw(state, 2)) /* these have no threshold */
+		used += (size_t)draw_surrogate(spec + used, room - used, state, draw);
 	if (strchr(spec, ',') && draw(state, 3) == 0)
 		used += is_dense ? (size_t)snprintf(spec + used, room - used, ":delay=1")
 				 : add_delay(spec + used, room - used, state);

@@ -84,6 +84,8 @@
 #define HAS_MMA 0
 #define BITS_OF(x) as_uint(x)
 #define FLOAT_OF(bits) as_float(bits)
+#define BITS64_OF(x) as_ulong(x)
+#define DOUBLE_OF(bits) as_double(bits)
 #define KERNEL_TILE(name) KERNEL(name)
 #define KERNEL_CLUSTER(name) KERNEL(name)
 #define HAS_CLUSTERS 0
@@ -152,6 +154,8 @@ extern __shared__ unsigned char shared_memory[];
 	} while (0)
 #define BITS_OF(x) __float_as_uint(x)
 #define FLOAT_OF(bits) __uint_as_float(bits)
+#define BITS64_OF(x) ((u64)__double_as_longlong(x))
+#define DOUBLE_OF(bits) __longlong_as_double((long long)(bits))
 /* A kernel of blocks of DEVICE_TILE_THREADS threads, which may use more registers each. */
 #define KERNEL_TILE(name)                                                                          \
 	extern "C" __global__ void __launch_bounds__(DEVICE_TILE_THREADS)                          \
@@ -240,6 +244,8 @@ static __device__ __forceinline__ unsigned cuda_tf32(float x)
 	} while (0)
 #define BITS_OF(x) emulated_bits(x)
 #define FLOAT_OF(bits) emulated_float(bits)
+#define BITS64_OF(x) emulated_bits64(x)
+#define DOUBLE_OF(bits) emulated_double(bits)
 #define KERNEL_TILE(name) KERNEL(name)
 #define KERNEL_CLUSTER(name) KERNEL(name)
 #define HAS_CLUSTERS 1
@@ -265,6 +271,18 @@ static inline uint32_t emulated_bits(float x)
 static inline float emulated_float(uint32_t bits)
 {
 	float x;
+	__builtin_memcpy(&x, &bits, sizeof x);
+	return x;
+}
+static inline uint64_t emulated_bits64(double x)
+{
+	uint64_t bits;
+	__builtin_memcpy(&bits, &x, sizeof bits);
+	return bits;
+}
+static inline double emulated_double(uint64_t bits)
+{
+	double x;
 	__builtin_memcpy(&x, &bits, sizeof x);
 	return x;
 }

@@ -92,13 +92,23 @@ enum {
 			   (4 * DEVICE_TILE_UNITS + 8) * DEVICE_MATH_TERMS,
 	DEVICE_MATH_BACK_ROOM =
 		(DEVICE_TILE_SAMPLES + DEVICE_TILE_UNITS) * (DEVICE_MATH_BACK_TERMS + 4),
-	DEVICE_MATH_BIG_ROOM = 2 * (DEVICE_BIG_TILE + 8) * DEVICE_MATH_BIG_TERMS
+	DEVICE_MATH_BIG_ROOM = 2 * (DEVICE_BIG_TILE + 8) * DEVICE_MATH_BIG_TERMS,
+	DEVICE_TURN_SIDE = 32 /* rows and columns of a block of turn_weights */
 };
 
 /* The choices of neap/net.h, in the order of its tables; device_net.c checks that. */
 enum { DEVICE_SUBTRACT, DEVICE_ZERO, DEVICE_HARD, DEVICE_SOFT };
 enum { DEVICE_LIF, DEVICE_CUBALIF, DEVICE_ALIF, DEVICE_ADLIF };
-enum { DEVICE_TRIANGLE, DEVICE_BOXCAR, DEVICE_SUPERSPIKE, DEVICE_SIGMOID, DEVICE_ATAN };
+enum {
+	DEVICE_TRIANGLE,
+	DEVICE_BOXCAR,
+	DEVICE_SUPERSPIKE,
+	DEVICE_SIGMOID,
+	DEVICE_ATAN,
+	DEVICE_GAUSSIAN,
+	DEVICE_SLAYER,
+	DEVICE_DOUBLE_GAUSSIAN
+};
 enum { DEVICE_MEAN, DEVICE_SUM, DEVICE_LAST, DEVICE_MAX, DEVICE_STEP, DEVICE_SOFTMAX };
 enum { DEVICE_RNN, DEVICE_LSTM, DEVICE_GRU, DEVICE_EGRU };
 /* How dense products are computed (enum neap_math). */
@@ -154,6 +164,11 @@ struct neap__device_lif {
 	int is_first;	  /* its inputs are those of the net */
 	int is_late;	  /* it receives what the layer below put out in the step before */
 	int is_recurrent, is_dense, detach, keeps_spikes, keeps_support;
+	/*
+	 * Each product of dS is one chain of fused sums, as for surrogates whose support has no end
+	 * on the CPU (nn/core/products.c); 0: in 16 lanes (kern/dots.c).
+	 */
+	int is_chained;
 	int reset, surrogate;
 	float beta, theta, to, cut, width, height;
 	float rest;		 /* 1 - beta */
@@ -259,6 +274,9 @@ struct lif_backward_arguments {
 	struct neap__device_delays above_delays;
 	DEVICE_POINTER(u8) adjoint;
 	DEVICE_POINTER(const float) above_weight; /* [units][above_units] */
+	/* The same weights and the recurrent ones, turned, of a layer that is chained. */
+	DEVICE_POINTER(const float) above_turned; /* [above_units][units] */
+	DEVICE_POINTER(const float) own_turned;	  /* [units][units] */
 	DEVICE_POINTER(const float)
 	above; /* `currents` of the layer above; not below the readout */
 	/*
@@ -303,6 +321,13 @@ struct lif_backward_cluster_arguments {
 	struct lif_backward_arguments lif;
 	struct neap__cluster_shape shape;
 	int stride; /* numbers from a row of weights in shared memory to the next */
+};
+
+/* to[columns][rows] = from[rows][columns] */
+struct turn_weights_arguments {
+	int rows, columns;
+	DEVICE_POINTER(const float) from;
+	DEVICE_POINTER(float) to;
 };
 
 /* Sets the bits of rows[group][input] for the input events of steps [t0, t1). */
@@ -781,6 +806,8 @@ static inline unsigned neap__shared_math(int room)
 		neap__shared_lif_forward_cluster(a)) \
 	X(lif_backward_cluster, neap__cluster_blocks(&a->shape, a->lif.batch.samples), \
 		neap__cluster_threads(&a->shape, 0), neap__shared_lif_backward_cluster(a)) \
+	X(turn_weights, neap__device_tiles(a->rows, DEVICE_TURN_SIDE, a->columns, DEVICE_TURN_SIDE), \
+		256, neap__shared_array(DEVICE_TURN_SIDE * (DEVICE_TURN_SIDE + 1), 4)) \
 	X(drop_outputs, a->rows, neap__device_threads(a->units), 0) \
 	X(expand_spikes, a->rows, neap__device_threads(a->units), 0) \
 	X(input_gradients, (a->t1 - a->t0) * neap__device_unit_tiles(a->samples, a->inputs), \
