@@ -67,8 +67,9 @@ part_bits() {
 	bits_of slopes lif:100r:surrogate=superspike,li lif:100r:surrogate=sigmoid,li alif:70r:surrogate=atan,li \
 		cubalif:40r:surrogate=gaussian,lif:33:surrogate=slayer:dropout=0.3,li lif:200r:surrogate=double_gaussian:reset=zero,li \
 		egru:48:surrogate=sigmoid:support=1,li
+	bits_of density lif:100r:density=0.2,li lif:70:density=0.5:dropout=0.3,alif:48r,li cubalif:48r:surrogate=atan,adlif:33r:density=0.4,li
 	numbers
-	SMALL=$work/numbers.h5 bits_of numbers lif:48r,li cubalif:100:dropout=0.2,alif:33r,li
+	SMALL=$work/numbers.h5 bits_of numbers lif:48r,li cubalif:100:dropout=0.2,alif:33r,li lif:70r:density=0.3,li
 }
 
 # rnn, lstm, gru and egru: bits, and an LSTM compared with that of PyTorch in float32 without TF32.

@@ -73,7 +73,7 @@ static struct neap__cluster_shape shape_of(const struct layer_at *at,
 	int clusters = limits->processors / limits->blocks;
 	struct neap__cluster_shape shape = {.blocks = limits->blocks, .columns = columns};
 
-	if (!layer->is_recurrent || has_delays(at))
+	if (!layer->is_recurrent || layer->is_masked || has_delays(at))
 		return (struct neap__cluster_shape){0};
 	clusters = clusters > 1 ? clusters : 1;
 	shape.slots = (samples + clusters - 1) / clusters;
@@ -96,8 +96,9 @@ int neap__device_clusters(
 		const struct layer_at at = {device, l};
 		device->clusters[l].forward = shape_of(
 			&at, limits, device->batch.samples, classes_of(&at), forward_bytes);
-		device->clusters[l].backward =
-			shape_of(&at, limits, device->batch.samples, 0, backward_bytes);
+		if (neap__device_above_sums(device, l) != DEVICE_BY_MASK)
+			device->clusters[l].backward =
+				shape_of(&at, limits, device->batch.samples, 0, backward_bytes);
 	}
 	return 0;
 }

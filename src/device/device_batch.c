@@ -144,9 +144,20 @@ static void take_sums(
 	}
 	b->sums = p->at ? p->at + first : NULL;
 	b->sums_bytes = p->used - first;
-	for (int i = 0; i < net->ntensors && neap__has_gradients(net); i++)
-		if (neap__device_turns(&b->net, i))
-			b->room.turned[i] = take(p, (uint64_t)net->tensors[i].count, sizeof(float));
+}
+
+/* Weights in other forms, for kernels. */
+static void take_weights(
+	struct neap__device_batch_memory *b, struct parts *p, const struct neap_net *net)
+{
+	for (int i = 0; i < net->ntensors; i++) {
+		uint64_t places =
+			(uint64_t)net->tensors[i].rows * (uint64_t)net->tensors[i].columns;
+		if (neap__device_spreads(&b->net, i))
+			b->room.spread[i] = take(p, places, sizeof(float));
+		if (neap__has_gradients(net) && neap__device_turns(&b->net, i))
+			b->room.turned[i] = take(p, places, sizeof(float));
+	}
 }
 
 static void take_all(
@@ -167,6 +178,7 @@ static void take_all(
 	take_progress(&b->progress, p, rows);
 	b->offset = take(p, rows, (steps + 1) * sizeof(u32));
 	take_sums(b, p, net);
+	take_weights(b, p, net);
 	for (int l = 0; l < b->net.layers; l++)
 		take_layer(b, p, net, l);
 	if (b->net.dense)
@@ -250,7 +262,7 @@ static int make_host(struct neap__device_batch_memory *b, const struct neap_net 
 	free(b->pointers);
 	free(b->share);
 	free(b->host_outputs);
-	b->pointers = calloc((12 + DEVICE_LEAKS) * layers + 3 * tensors, sizeof *b->pointers);
+	b->pointers = calloc((12 + DEVICE_LEAKS) * layers + 4 * tensors, sizeof *b->pointers);
 	b->share = calloc(layers, sizeof *b->share);
 	b->host_outputs =
 		malloc((2 * outputs + 3 * (size_t)b->net.readout.classes) * sizeof(float));
@@ -270,7 +282,8 @@ static int make_host(struct neap__device_batch_memory *b, const struct neap_net 
 	b->room.values = b->room.dense_outputs + layers;
 	b->room.gated_values = b->room.values + layers;
 	b->room.turned = b->room.gated_values + layers;
-	b->passes = (u32 **)(void *)(b->room.turned + tensors);
+	b->room.spread = b->room.turned + tensors;
+	b->passes = (u32 **)(void *)(b->room.spread + tensors);
 	b->leaks = (float **)(void *)(b->passes + layers);
 	b->delays = (u8 **)(void *)(b->leaks + layers);
 	b->room.leak_terms = (float **)(void *)(b->delays + layers);
@@ -407,6 +420,8 @@ int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_ne
 	parts = (struct parts){.at = b->block};
 	take_all(b, &parts, net);
 	b->net.batch.length = b->length;
+	b->room.row_start = (const u32 **)(void *)b->parameters.at.row_start;
+	b->room.column = (const u16 **)(void *)b->parameters.at.column;
 	b->room.penalty = net->has_penalty ? b->penalty : NULL;
 	NEAP_TRY(neap__device_events_begin(&b->events, net->ahead.is_begun));
 	NEAP_TRY(send(b, net));

@@ -96,7 +96,7 @@ static int refuse_layer(const struct neap_net *net, int l)
 	const struct neap__layer *layer = &net->layers[l];
 	const char *key = NULL;
 
-	if (layer->density < 1)
+	if (layer->density < 1 && (is_dense(layer) || layer->delays.most))
 		key = "density";
 	else if (layer->delays.learns)
 		key = "delay=LOW..HIGH:learn";
@@ -172,6 +172,13 @@ static int refuse_batch(const struct neap_net *net)
 {
 	if (!net->batch)
 		return neap__fail(NEAP_EUSAGE, "no batch was begun");
+	for (int l = 0; l < net->nlayers && neap__has_ports(net); l++)
+		if (net->layers[l].density < 1)
+			return neap__fail(NEAP_EUSAGE,
+				"layer %d of '%.200s' has density=%g, which devices do not "
+				"combine with arrays of a caller; remove the key or compute on "
+				"the CPU",
+				l, net->spec, net->layers[l].density);
 	return 0;
 }
 
@@ -197,6 +204,7 @@ static struct neap__device_lif describe_layer(
 		.delays = describe_delays(layer),
 		.learned = neap__learned(layer),
 		.traces_at = (int)layer->traces_at,
+		.is_masked = layer->density < 1,
 		.is_chained = isinf(layer->cut),
 		.detach = layer->detach,
 		.keeps_spikes = layer->keeps_spikes,
@@ -410,20 +418,46 @@ void neap__device_delays_set(struct neap__device_net *device, int l, const u8 *w
 		device->lif[l].delays.whole = whole;
 }
 
+int neap__device_above_sums(const struct neap__device_net *device, int l)
+{
+	if (l + 1 < device->layers && device->lif[l + 1].is_masked)
+		return DEVICE_BY_MASK;
+	const struct neap__device_delays *delays = l + 1 < device->layers
+							   ? &device->lif[l + 1].delays
+							   : &device->readout.delays;
+	if (delays->most)
+		return DEVICE_BY_LANES; /* also on the CPU: units have different rows */
+	return device->lif[l].is_chained ? DEVICE_BY_CHAIN : DEVICE_BY_LANES;
+}
+
+int neap__device_own_sums(const struct neap__device_net *device, int l)
+{
+	if (!device->lif[l].is_recurrent)
+		return neap__device_above_sums(device, l); /* there are none */
+	if (device->lif[l].is_masked)
+		return DEVICE_BY_MASK;
+	return device->lif[l].is_chained ? DEVICE_BY_CHAIN : DEVICE_BY_LANES;
+}
+
 int neap__device_turns(const struct neap__device_net *device, int tensor)
 {
 	const struct neap__layer *layers = device->net->layers;
 
 	for (int l = 0; l < device->layers && device->lif; l++) {
 		int has_above = l + 1 < device->layers || device->readout.classes;
-		if (!device->lif[l].is_chained)
-			continue;
-		if (has_above && tensor == layers[l + 1].weight)
+		if (has_above && tensor == layers[l + 1].weight &&
+			neap__device_above_sums(device, l) != DEVICE_BY_LANES)
 			return 1;
-		if (layers[l].is_recurrent && tensor == layers[l].recurrent)
+		if (layers[l].is_recurrent && tensor == layers[l].recurrent &&
+			neap__device_own_sums(device, l) != DEVICE_BY_LANES)
 			return 1;
 	}
 	return 0;
+}
+
+int neap__device_spreads(const struct neap__device_net *device, int tensor)
+{
+	return device->lif && device->net->tensors[tensor].row_start != NULL;
 }
 
 size_t neap__device_tape_most(const struct neap__device_net *device, int layer)

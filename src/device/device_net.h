@@ -65,8 +65,13 @@ int neap__device_leaks(const struct neap__layer *layer);
 void neap__device_leaks_set(struct neap__device_net *device, int layer, const float *const *rows);
 /* The address on the device of the delays of a layer, struct neap__delays.whole. */
 void neap__device_delays_set(struct neap__device_net *device, int layer, const u8 *whole);
-/* Whether the chained products of a hidden layer need a tensor's weights turned. */
+/* Whether products of a spiking layer need a tensor's weights turned, or with all places. */
 int neap__device_turns(const struct neap__device_net *device, int tensor);
+int neap__device_spreads(const struct neap__device_net *device, int tensor);
+/* How the products of dS of spiking layer l are added up, DEVICE_BY_LANES, ...: those of the
+ * weights above it, and those of its recurrent weights. */
+int neap__device_above_sums(const struct neap__device_net *device, int l);
+int neap__device_own_sums(const struct neap__device_net *device, int l);
 /* Bytes of the largest tape of a step of a hidden layer. */
 size_t neap__device_tape_most(const struct neap__device_net *device, int layer);
 /* Words of a bitmap of so many units. */

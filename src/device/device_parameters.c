@@ -25,9 +25,15 @@ static uint64_t lay_out(struct neap__device_parameter_memory *p, const struct ne
 	struct neap__device_parameters *at = &p->at;
 	uint64_t bytes = 0;
 
-	for (int i = 0; i < net->ntensors; i++)
-		at->weight[i] =
-			part(block, &bytes, (uint64_t)net->tensors[i].count, sizeof *at->weight[i]);
+	for (int i = 0; i < net->ntensors; i++) {
+		const struct neap__param *t = &net->tensors[i];
+		at->weight[i] = part(block, &bytes, (uint64_t)t->count, sizeof *at->weight[i]);
+		if (!t->row_start)
+			continue;
+		at->row_start[i] =
+			part(block, &bytes, (uint64_t)t->rows + 1, sizeof *at->row_start[i]);
+		at->column[i] = part(block, &bytes, (uint64_t)t->count, sizeof *at->column[i]);
+	}
 	if (moments == 0)
 		return bytes;
 	at->tensor = part(block, &bytes, (uint64_t)net->ntensors, sizeof *at->tensor);
@@ -48,8 +54,10 @@ static int make(
 	NEAP_TRY(neap__device_enter(b->device));
 	neap__device_parameters_free(p, b->device);
 	p->at.weight = calloc((size_t)net->ntensors, sizeof *p->at.weight);
+	p->at.row_start = calloc((size_t)net->ntensors, sizeof *p->at.row_start);
+	p->at.column = calloc((size_t)net->ntensors, sizeof *p->at.column);
 	p->table = calloc(2 * (size_t)net->ntensors, sizeof *p->table);
-	if (!p->at.weight || !p->table)
+	if (!p->at.weight || !p->at.row_start || !p->at.column || !p->table)
 		return neap__fail_errno(ENOMEM, "weights on the device");
 	p->sent = p->table + net->ntensors;
 	*bytes = lay_out(p, net, NULL, moments);
@@ -98,6 +106,24 @@ int neap__device_fetch_weights(void *self, struct neap_net *net)
 	return 0;
 }
 
+/* Which connections there are, of tensors with a density below 1. */
+static int send_connections(struct neap__device_backend *b, const struct neap_net *net)
+{
+	const struct neap__device_parameters *at = &b->batch.parameters.at;
+	const struct neap_memory_ops *m = b->batch.memory;
+
+	for (int i = 0; i < net->ntensors; i++) {
+		const struct neap__param *t = &net->tensors[i];
+		if (!t->row_start)
+			continue;
+		NEAP_TRY(m->write(m->user, at->row_start[i], t->row_start,
+			((uint64_t)t->rows + 1) * sizeof *t->row_start));
+		NEAP_TRY(m->write(
+			m->user, at->column[i], t->column, (uint64_t)t->count * sizeof *t->column));
+	}
+	return 0;
+}
+
 int neap__device_send_weights(void *self, struct neap_net *net)
 {
 	struct neap__device_backend *b = self;
@@ -111,7 +137,7 @@ int neap__device_send_weights(void *self, struct neap_net *net)
 	for (int i = 0; i < net->ntensors; i++)
 		NEAP_TRY(m->write(m->user, b->batch.parameters.at.weight[i], net->tensors[i].data,
 			(uint64_t)net->tensors[i].count * sizeof(float)));
-	return 0;
+	return send_connections(b, net);
 }
 
 /* Brings the table of tensors there, if it has changed: the sums may have another place. */
@@ -199,6 +225,8 @@ void neap__device_parameters_free(
 		device->memory.unmap(device->memory.user, p->block, p->bytes);
 	neap__pinned_free(device, p->square);
 	free(p->at.weight);
+	free(p->at.row_start);
+	free(p->at.column);
 	free(p->table);
 	*p = (struct neap__device_parameter_memory){0};
 }

@@ -29,6 +29,51 @@ static const struct neap__device_delays *delays_of(const struct neap__device_net
 	return l < net->layers ? &net->lif[l].delays : &net->readout.delays;
 }
 
+/* A layer, whose weights have all places. */
+static struct neap__device_lif layer_of(
+	const struct neap__device_net *net, const struct neap__device_room *room, int l)
+{
+	const struct neap__layer *layer = &net->net->layers[l];
+	struct neap__device_lif lif = net->lif[l];
+
+	if (neap__device_spreads(net, layer->weight))
+		lif.weight = room->spread[layer->weight];
+	if (layer->is_recurrent && neap__device_spreads(net, layer->recurrent))
+		lif.recurrent = room->spread[layer->recurrent];
+	return lif;
+}
+
+/* The weights of a tensor as parameters are; NULL: biases. */
+static const float *weights_of(const struct neap__device_net *net, int tensor)
+{
+	const struct neap__layer *layers = net->net->layers;
+
+	for (int l = 0; l < net->layers; l++) {
+		if (tensor == layers[l].weight)
+			return net->lif[l].weight;
+		if (layers[l].is_recurrent && tensor == layers[l].recurrent)
+			return net->lif[l].recurrent;
+	}
+	return tensor == layers[net->layers].weight ? net->readout.weight : NULL;
+}
+
+/* Gives weights of a density below 1 all places. */
+static int spread_weights(const struct neap__device_net *net,
+	const struct neap__device_launcher *on, const struct neap__device_room *room)
+{
+	for (int i = 0; i < net->net->ntensors; i++) {
+		struct spread_weights_arguments a = {.rows = (int)net->net->tensors[i].rows,
+			.columns = (int)net->net->tensors[i].columns,
+			.row_start = room->row_start[i],
+			.column = room->column[i],
+			.from = weights_of(net, i),
+			.to = room->spread[i]};
+		if (neap__device_spreads(net, i))
+			NEAP_TRY(neap__launch_spread_weights(on, &a));
+	}
+	return 0;
+}
+
 static int launch_forward(const struct neap__device_net *net,
 	const struct neap__device_launcher *on, int l, const struct lif_forward_arguments *a)
 {
@@ -57,9 +102,10 @@ int neap__device_forward(const struct neap__device_net *net, const struct neap__
 {
 	if (net->dense)
 		return neap__dense_forward(net, on, room, state, t0, t1, tapes);
+	NEAP_TRY(spread_weights(net, on, room));
 	for (int l = 0; l < net->layers; l++) {
 		struct lif_forward_arguments a = {.batch = net->batch,
-			.layer = net->lif[l],
+			.layer = layer_of(net, room, l),
 			.readout = *readout_of(net, l),
 			.t0 = t0,
 			.t1 = t1,
@@ -147,26 +193,20 @@ static int mark_inputs(const struct range *range)
 	return neap__launch_input_rows(range->on, &a);
 }
 
-/* Turns the weights of chained products. */
+/* Turns the weights of products that are not in lanes. */
 static int turn_weights(const struct range *range)
 {
 	const struct neap_net *net = range->net->net;
+	const struct neap__device_room *room = range->room;
 
 	for (int i = 0; i < net->ntensors; i++) {
+		int is_spread = neap__device_spreads(range->net, i);
 		struct turn_weights_arguments a = {.rows = (int)net->tensors[i].rows,
 			.columns = (int)net->tensors[i].columns,
-			.to = range->room->turned[i]};
-		if (!neap__device_turns(range->net, i))
-			continue;
-		for (int l = 0; l < range->net->layers; l++) {
-			const struct neap__device_lif *layer = &range->net->lif[l];
-			if (i == net->layers[l].weight)
-				a.from = layer->weight;
-			else if (layer->is_recurrent && i == net->layers[l].recurrent)
-				a.from = layer->recurrent;
-		}
-		a.from = a.from ? a.from : range->net->readout.weight;
-		NEAP_TRY(neap__launch_turn_weights(range->on, &a));
+			.from = is_spread ? room->spread[i] : weights_of(range->net, i),
+			.to = room->turned[i]};
+		if (neap__device_turns(range->net, i))
+			NEAP_TRY(neap__launch_turn_weights(range->on, &a));
 	}
 	return 0;
 }
@@ -190,6 +230,8 @@ static int layer_back(
 		.above_delays = *delays_of(net, l + 1),
 		.adjoint = adjoint,
 		.above_weight = is_last ? net->readout.weight : net->lif[l + 1].weight,
+		.above_sums = neap__device_above_sums(net, l),
+		.own_sums = neap__device_own_sums(net, l),
 		.above_turned = room->turned[net->net->layers[l + 1].weight],
 		.own_turned = net->lif[l].is_recurrent ? room->turned[net->net->layers[l].recurrent]
 						       : NULL,
@@ -229,6 +271,7 @@ static int flush(const struct range *range, struct gradient_rows_arguments *a)
 /* What a gradient adds up: `currents` in the rows that `bits` selects; NULL: in all. */
 struct terms {
 	const float *currents;
+	const float *values; /* what they are multiplied by; NULL: 1 */
 	const u32 *bits, *passes;
 	int late;
 	const struct neap__device_delays *delays; /* NULL: there are none */
@@ -252,6 +295,10 @@ static int add_rows(const struct range *range, struct gradient_rows_arguments *a
 		.width = (int)t->columns,
 		.late = terms->late,
 		.factor = (float)t->factor,
+		.count = (int)t->count,
+		.row_start = t->row_start ? range->room->row_start[tensor] : NULL,
+		.column = t->row_start ? range->room->column[tensor] : NULL,
+		.values = terms->values,
 		.delays = terms->delays ? *terms->delays : none,
 		.adjoint = range->adjoint,
 		.currents = terms->currents,
@@ -276,6 +323,8 @@ static int add_layer(const struct range *range, struct gradient_rows_arguments *
 		.passes = l ? range->net->lif[l - 1].drop.passes : NULL,
 		.late = layer->delay,
 		.delays = delays_of(range->net, l)};
+	const struct terms numbers = {.currents = currents,
+		.values = neap__device_inputs_at(range->net, range->t0)};
 	const struct terms recurrent = {.currents = currents,
 		.bits = layer->is_recurrent ? room->rows[l] : NULL,
 		.late = 1};
@@ -283,6 +332,8 @@ static int add_layer(const struct range *range, struct gradient_rows_arguments *
 	NEAP_TRY(add_rows(range, a, layer->bias, &bias));
 	if (l > 0 || !range->net->batch.values)
 		NEAP_TRY(add_rows(range, a, layer->weight, &weight));
+	else if (neap__device_spreads(range->net, layer->weight))
+		NEAP_TRY(add_rows(range, a, layer->weight, &numbers));
 	if (layer->is_recurrent)
 		NEAP_TRY(add_rows(range, a, layer->recurrent, &recurrent));
 	for (int k = 0; k < neap__learned(layer); k++) {
@@ -304,8 +355,8 @@ static int add_inputs(const struct range *range)
 		.fold = range->t0 % DEVICE_BLOCK_STEPS == 0,
 		.tensors = 1};
 
-	if (t->is_frozen)
-		return 0;
+	if (t->is_frozen || neap__device_spreads(net, tensor))
+		return 0; /* add_layer adds those of a density below 1 */
 	rows = (int)t->rows;
 	columns = (int)t->columns;
 	a.blocks =
@@ -363,6 +414,7 @@ int neap__device_backward(const struct neap__device_net *net,
 	if (net->dense)
 		return neap__dense_backward(net, on, room, adjoint, t1, t0, tapes);
 	NEAP_TRY(on->clear(on->user, room->row_bits, room->row_bytes));
+	NEAP_TRY(spread_weights(net, on, room));
 	NEAP_TRY(turn_weights(&range));
 	for (int l = net->layers - 1; l >= 0; l--)
 		NEAP_TRY(layer_back(&range, l, adjoint, tapes));

@@ -36,7 +36,11 @@ struct neap__device_room {
 	float **leak_terms;
 	float **part;	/* [tensors][groups][count] of a gradient block; zero before the first */
 	double **total; /* [tensors][groups][count] complete at step 0; zero before the first */
-	float **turned; /* [tensors] weights with columns as rows, of those that chains need */
+	/* [tensors] weights in other forms, where they are needed: columns as rows (turn_weights),
+	 * and with all places (spread_weights) from the connections of each row. */
+	float **turned, **spread;
+	const u32 **row_start;
+	const u16 **column;
 
 	/* Of nets of rnn, lstm, gru and egru, whose `currents` have the columns `sums` of a layer:
 	 */

@@ -27,6 +27,7 @@ static int cluster_of(enum neap__device_kernel kernel, const void *arguments)
 	int neap__launch_##name(                                                                   \
 		const struct neap__device_launcher *on, const struct name##_arguments *a)          \
 	{                                                                                          \
+		_Static_assert(sizeof(struct name##_arguments) <= 4096, "what CUDA takes");        \
 		struct neap__device_launch launch = {.kernel = NEAP__KERNEL_##name,                \
 			.blocks = block_count,                                                     \
 			.threads = thread_count,                                                   \

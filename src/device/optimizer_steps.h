@@ -13,7 +13,9 @@
 
 /* Addresses of the device. Only nets that are updated there have more than weights. */
 struct neap__device_parameters {
-	float **weight;			    /* [tensors] */
+	float **weight;	 /* [tensors] */
+	u32 **row_start; /* [tensors] of a density below 1; else NULL */
+	u16 **column;
 	struct neap__device_tensor *tensor; /* [learning] */
 	int learning;			    /* tensors that learn */
 	double *gradient;		    /* [elements of the net], in the order of its tensors */

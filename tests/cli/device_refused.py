@@ -20,8 +20,7 @@ NET = ["--net", "lif:9r,lif:7,li"]
 
 # Options, and the words of the line.
 REFUSED = [
-    (["--net", "lif:9:density=0.5,li"], "'density'"),
-    ([*NET, "--density", "0.5"], "'density'"),
+    (["--net", "lif:9,lif:9:density=0.5:delay=2,li"], "'density'"),
     (["--net", "lstm:9,li:learn=tau"], "'learn'"),
     (["--net", "gru:9,li", "--learn", "tau"], "'learn'"),
     (["--net", "lif:9,lif:7:delay=0..64:learn,li"], "'delay=LOW..HIGH:learn'"),
@@ -52,6 +51,8 @@ ACCEPTED = [
     *([*NET, "--surrogate", kind] for kind in ("superspike", "sigmoid", "atan", "gaussian", "slayer", "double_gaussian")),
     ["--net", "lif:9:surrogate=superspike:support=0.5,li"],
     ["--net", "lif:9r:surrogate=double_gaussian:reset=zero,alif:7r:surrogate=sigmoid:support=1,li"],
+    [*NET, "--density", "0.5"],
+    ["--net", "lif:9:density=0.5,alif:7r:density=0.2:dropout=0.3,li", "--optimizer", "adamw", "--clip", "0.1"],
     ["--net", "egru:9:surrogate=slayer,egru:7:surrogate=gaussian:support=0.5,li"],
     *(["--net", net] for net in ("rnn:9,li", "lstm:9,rnn:5:activation=relu,li", "gru:9,egru:6,li", "egru:9:surrogate=atan,li")),
     ["--net", "gru:9:dropout=0.3,lstm:7:dropout=0.5,li"],

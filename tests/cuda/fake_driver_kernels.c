@@ -41,7 +41,7 @@ static const struct fake_kernel kernels[] = {
 	{"toy_turn", (const uint16_t[]){8, 8, 8, 4, 0}, run_turn, NULL},
 };
 
-enum { EMULATED_MOST = 32 };
+enum { EMULATED_MOST = 64 };
 
 static void run_emulated(
 	const struct fake_kernel *kernel, void **arguments, const struct fake_shape *shape)

@@ -179,7 +179,10 @@ static void make_room(struct emulated_net *e)
 	r->count = zeros(layers * sizeof *r->count);
 	r->part = zeros(tensors * sizeof *r->part);
 	r->total = zeros(tensors * sizeof *r->total);
-	r->turned = zeros(tensors * sizeof *r->turned);
+	r->turned = zeros(2 * tensors * sizeof *r->turned);
+	r->spread = r->turned + tensors;
+	r->row_start = zeros(tensors * sizeof *r->row_start);
+	r->column = zeros(tensors * sizeof *r->column);
 	r->row_bytes = bits * ((size_t)net->hidden + (size_t)d->batch.inputs);
 	r->row_bits = exactly(r->row_bytes);
 	r->input_rows = (u32 *)(void *)((char *)r->row_bits + bits * (size_t)net->hidden);
@@ -199,8 +202,13 @@ static void make_room(struct emulated_net *e)
 		size_t count = (size_t)d->groups * (size_t)net->tensors[i].count;
 		r->part[i] = zeros(count * sizeof **r->part);
 		r->total[i] = zeros(count * sizeof **r->total);
+		size_t places = (size_t)(net->tensors[i].rows * net->tensors[i].columns);
+		r->row_start[i] = net->tensors[i].row_start;
+		r->column[i] = net->tensors[i].column;
 		if (neap__device_turns(d, (int)i))
-			r->turned[i] = exactly((size_t)net->tensors[i].count * sizeof(float));
+			r->turned[i] = exactly(places * sizeof(float));
+		if (neap__device_spreads(d, (int)i))
+			r->spread[i] = exactly(places * sizeof(float));
 	}
 	r->leak_terms = zeros(DEVICE_LEAKS * (layers + 1) * sizeof *r->leak_terms);
 	for (size_t l = 0; l <= layers; l++)
@@ -310,6 +318,7 @@ static void end(struct emulated_net *e)
 		free(e->room.part[i]);
 		free(e->room.total[i]);
 		free(e->room.turned[i]);
+		free(e->room.spread[i]);
 	}
 	for (int i = 0; i < DEVICE_LEAKS * (e->device.layers + 1); i++) {
 		free(e->leaks[i]);
@@ -331,6 +340,8 @@ static void end(struct emulated_net *e)
 	free(e->room.part);
 	free(e->room.total);
 	free(e->room.turned);
+	free(e->room.row_start);
+	free(e->room.column);
 	free(e->room.readout_currents);
 	free(e->room.errors);
 	free(e->room.row_bits);

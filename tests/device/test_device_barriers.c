@@ -12,14 +12,14 @@ enum { ORDERS = 8 };
 enum kind { SPIKING, DENSE, MATH, KINDS };
 
 /*
- * Three layers, one whose surrogate has no end, and tapes so large that they are moved by less than
- * their size; of dense products more terms than a tile has.
+ * Three layers, of which one has a surrogate without an end and one a density below 1, and tapes so
+ * large that they are moved by less than their size; of dense products more terms than a tile has.
  */
 static void run_small_case(struct emulated_case *c, enum kind kind)
 {
 	*c = kind != SPIKING ? emulated_case_make("egru:70,lstm:5,li", 2, 4, 0.3)
-			     : emulated_case_make("lif:40r:reset=zero,lif:9r:surrogate=sigmoid,"
-						  "lif:34r:width=3,li",
+			     : emulated_case_make("lif:9r:surrogate=sigmoid,lif:40r:reset=zero,"
+						  "lif:34r:width=3:density=0.5,li",
 				       2, 24, 0.3);
 	c->options.readout = NEAP_READ_MEAN;
 	c->cut = kind == SPIKING ? 10 : 3;

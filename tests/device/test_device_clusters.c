@@ -116,6 +116,8 @@ static int random_layer(char *spec, size_t room, uint32_t *state, int is_first)
 	if (draw(state, 4) == 0)
 		n += snprintf(spec + n, room - (size_t)n,
 			draw(state, 2) ? ":learn=tau" : ":tau=3ms..30ms");
+	if (draw(state, 5) == 0)
+		n += snprintf(spec + n, room - (size_t)n, ":density=0.5");
 	if (!is_first && draw(state, 3) == 0)
 		n += snprintf(spec + n, room - (size_t)n, ":delay=1");
 	return n + snprintf(spec + n, room - (size_t)n, ",");

@@ -250,8 +250,7 @@ static void refused(void **arg)
 {
 	static const struct {
 		const char *spec, *line;
-	} nets[] = {{"lif:8:density=0.5,li", "'density'"},
-		{"lif:8:from=input+layer1,lif:8,li", "'from'"},
+	} nets[] = {{"lif:8:from=input+layer1,lif:8,li", "'from'"},
 		{"lif:8,li:from=input+layer0", "'from'"},
 		{"lif:8:reset=hard:threshold=0,li", "threshold=0"},
 		{"integrator:8,li", "integrator"}, {"gru:8,li:learn=tau", "'learn'"},

@@ -122,6 +122,30 @@ static void long_delays(void **arg)
 	}
 }
 
+/* Layers whose weights lack connections, below and above others; spikes and numbers as inputs. */
+static void densities(void **arg)
+{
+	static const char *const specs[] = {"lif:40r:density=0.5,li",
+		"lif:33:density=0.3,lif:40r:reset=zero,li",
+		"lif:33r:dropout=0.4,cubalif:40r:density=0.2:dropout=0.3,lif:9:density=0.7,li",
+		"alif:40r:density=0.01,adlif:21r:density=0.9:scale=20,li:delay=1",
+		"lif:70r:surrogate=sigmoid:density=0.4,lif:33r:delay=1,li",
+		"lif:40r:surrogate=atan,lif:20r:density=0.5:delay=1:detach=1,li"};
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++)
+		for (int k = 0; k < 2; k++) {
+			struct emulated_case c = emulated_case_make(specs[i], 5, 70, 0.2);
+			c.options.scale = 3;
+			c.objective.dropout = 1;
+			c.cut = k ? 27 : 0;
+			c.window = k;
+			if (k)
+				give_numbers(&c);
+			emulated_case_assert(&c);
+		}
+}
+
 static uint32_t draw(uint32_t *state, uint32_t below)
 {
 	*state = *state * 1664525u + 1013904223u;
@@ -166,9 +190,14 @@ static void add_layer(char *spec, size_t room, uint32_t *state, int is_dense)
 			draw(state, 3) ? "learn=tau" : "tau=3ms..30ms");
 	if (cell != 5 && cell != 6 && cell != 7 && draw(state, 2)) /* these have no threshold */
 		used += (size_t)draw_surrogate(spec + used, room - used, state, draw);
+	int is_masked = !is_dense && draw(state, 3) == 0;
+	if (is_masked)
+		used += (size_t)snprintf(
+			spec + used, room - used, ":density=0.%d", 1 + (int)draw(state, 9));
 	if (strchr(spec, ',') && draw(state, 3) == 0)
-		used += is_dense ? (size_t)snprintf(spec + used, room - used, ":delay=1")
-				 : add_delay(spec + used, room - used, state);
+		used += is_dense || is_masked
+				? (size_t)snprintf(spec + used, room - used, ":delay=1")
+				: add_delay(spec + used, room - used, state);
 	if (draw(state, 3) == 0)
 		used += (size_t)snprintf(
 			spec + used, room - used, ":dropout=0.%d", 1 + (int)draw(state, 9));
@@ -182,7 +211,7 @@ static void random_nets(void **arg)
 	(void)arg;
 	for (uint32_t seed = first; seed < first + (uint32_t)random_cases; seed++) {
 		uint32_t state = seed * 7919u + 1;
-		char spec[400] = "";
+		char spec[600] = "";
 		int is_dense = draw(&state, 3) == 0;
 		for (uint32_t layers = 1 + draw(&state, 3); layers > 0; layers--)
 			add_layer(spec, sizeof spec, &state, is_dense);
@@ -226,6 +255,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(delays),
 		cmocka_unit_test(unit_decays),
 		cmocka_unit_test(long_delays),
+		cmocka_unit_test(densities),
 		cmocka_unit_test(random_nets),
 	};
 	const struct CMUnitTest random[] = {cmocka_unit_test(random_nets)};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Derivatives of surrogates that have an exponential against the C library's, in either precision. */
+/* Derivatives of surrogates that have an exponential against the C library's, in either precision.
+ */
 #include "test.h"
 
 #include "kern/tables.h"

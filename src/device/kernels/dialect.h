@@ -13,7 +13,7 @@
  * - Threads exchange values by shared memory and SYNC(), except in VOTE() and SUM16(), or by device
  *   memory and SYNC_MEMORY().
  * - An array of a thread has constant indices in loops that UNROLL unrolls, so that it is in
- *   registers.
+ *   registers. ROLLED before a loop keeps a compiler from unrolling it, which needs registers.
  * - There are no atomic additions of floating-point numbers: every sum has a fixed order.
  *
  * Where HAS_CLUSTERS is 1, blocks of a kernel that was launched in clusters see each other's shared
@@ -91,6 +91,7 @@
 #define HAS_CLUSTERS 0
 #define INLINE static inline
 #define UNROLL
+#define ROLLED
 
 #elif defined(__CUDACC__) || defined(__HIPCC__)
 
@@ -212,6 +213,7 @@ static __device__ __forceinline__ unsigned cuda_tf32(float x)
 #endif
 #define INLINE static __device__ __forceinline__
 #define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("unroll 1")
 
 #else
 
@@ -287,6 +289,7 @@ static inline double emulated_double(uint64_t bits)
 	return x;
 }
 #define UNROLL
+#define ROLLED
 
 #endif
 

@@ -96,6 +96,16 @@ enum {
 	DEVICE_TURN_SIDE = 32 /* rows and columns of a block of turn_weights */
 };
 
+/* Bits of a weight without a connection, where there are places for all: those of no number. */
+#define DEVICE_MISSING 0xffffffffu
+
+/* How products of dS are added up (lif_backward.k). */
+enum {
+	DEVICE_BY_LANES, /* in 16 lanes of fused sums (kern/dots.c) */
+	DEVICE_BY_CHAIN, /* in one chain of fused sums (kern/product.c) */
+	DEVICE_BY_MASK	 /* one rounded product after the other, of the connections (masks.k) */
+};
+
 /* The choices of neap/net.h, in the order of its tables; device_net.c checks that. */
 enum { DEVICE_SUBTRACT, DEVICE_ZERO, DEVICE_HARD, DEVICE_SOFT };
 enum { DEVICE_LIF, DEVICE_CUBALIF, DEVICE_ALIF, DEVICE_ADLIF };
@@ -164,11 +174,8 @@ struct neap__device_lif {
 	int is_first;	  /* its inputs are those of the net */
 	int is_late;	  /* it receives what the layer below put out in the step before */
 	int is_recurrent, is_dense, detach, keeps_spikes, keeps_support;
-	/*
-	 * Each product of dS is one chain of fused sums, as for surrogates whose support has no end
-	 * on the CPU (nn/core/products.c); 0: in 16 lanes (kern/dots.c).
-	 */
-	int is_chained;
+	int is_masked;	/* `weight` and `recurrent` have connections alone (masks.k) */
+	int is_chained; /* the support has no end: DEVICE_BY_CHAIN, as in nn/core/products.c */
 	int reset, surrogate;
 	float beta, theta, to, cut, width, height;
 	float rest;		 /* 1 - beta */
@@ -274,7 +281,8 @@ struct lif_backward_arguments {
 	struct neap__device_delays above_delays;
 	DEVICE_POINTER(u8) adjoint;
 	DEVICE_POINTER(const float) above_weight; /* [units][above_units] */
-	/* The same weights and the recurrent ones, turned, of a layer that is chained. */
+	int above_sums, own_sums;		  /* DEVICE_BY_LANES, ... */
+	/* The same weights and the recurrent ones, turned, of sums that are not in lanes. */
 	DEVICE_POINTER(const float) above_turned; /* [above_units][units] */
 	DEVICE_POINTER(const float) own_turned;	  /* [units][units] */
 	DEVICE_POINTER(const float)
@@ -323,6 +331,18 @@ struct lif_backward_cluster_arguments {
 	int stride; /* numbers from a row of weights in shared memory to the next */
 };
 
+/*
+ * to[rows][columns]: weights of a density below 1 with all places, from the connections: those of
+ * row r are from[row_start[r]] to from[row_start[r + 1] - 1], in the columns column[...].
+ */
+struct spread_weights_arguments {
+	int rows, columns;
+	DEVICE_POINTER(const u32) row_start; /* [rows + 1] */
+	DEVICE_POINTER(const u16) column;
+	DEVICE_POINTER(const float) from;
+	DEVICE_POINTER(float) to;
+};
+
 /* to[columns][rows] = from[rows][columns] */
 struct turn_weights_arguments {
 	int rows, columns;
@@ -344,6 +364,12 @@ struct neap__device_gradient {
 	int late;	 /* 1: a spike at t meets d(in) of t + 1, as in recurrent weights */
 	int width, from; /* numbers of a row of `currents`, and the first that is meant */
 	float factor;
+	/* Of a density below 1: `count` connections, as of spread_weights; NULL: all places. */
+	int count;
+	DEVICE_POINTER(const u32) row_start;
+	DEVICE_POINTER(const u16) column;
+	/* [t - t0][samples][rows] what d(in) is multiplied by: numbers as inputs; NULL: 1. */
+	DEVICE_POINTER(const float) values;
 	/* A spike of row i at t meets d(in) of t + whole[i], as of struct neap__device_delays. */
 	struct neap__device_delays delays;
 	DEVICE_POINTER(const u8) adjoint;     /* of all samples; where there are delays */
@@ -806,6 +832,7 @@ static inline unsigned neap__shared_math(int room)
 		neap__shared_lif_forward_cluster(a)) \
 	X(lif_backward_cluster, neap__cluster_blocks(&a->shape, a->lif.batch.samples), \
 		neap__cluster_threads(&a->shape, 0), neap__shared_lif_backward_cluster(a)) \
+	X(spread_weights, a->rows, neap__device_threads(a->columns), 0) \
 	X(turn_weights, neap__device_tiles(a->rows, DEVICE_TURN_SIDE, a->columns, DEVICE_TURN_SIDE), \
 		256, neap__shared_array(DEVICE_TURN_SIDE * (DEVICE_TURN_SIDE + 1), 4)) \
 	X(drop_outputs, a->rows, neap__device_threads(a->units), 0) \
