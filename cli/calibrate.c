@@ -16,6 +16,86 @@ static const char examples[] =
 	"  neap plan --chain chain.json --memory 4M\n"
 	"  neap train train.h5 --slow /var/tmp --memory 4M --chain chain.json\n";
 
+/*
+ * A device with and without clusters of blocks: seconds of a step forward with its tape and
+ * backward. Clusters that the network or the device cannot have are left out.
+ */
+struct cluster_choice {
+	int count, best;
+	struct {
+		char device[64];
+		double seconds;
+	} of[5];
+};
+
+/* What is measured, and with which clusters; the chain file gets the fastest. */
+struct cluster_calibration {
+	struct neap_calibration c;
+	struct cluster_choice choice;
+};
+
+static double step_seconds(const struct neap_calibration *c)
+{
+	return c->record.median + c->backward.median;
+}
+
+static void note_device(
+	struct cluster_choice *choice, const char *device, const struct neap_calibration *c)
+{
+	snprintf(choice->of[choice->count].device, sizeof choice->of[0].device, "%s", device);
+	choice->of[choice->count].seconds = step_seconds(c);
+	if (choice->of[choice->count].seconds < choice->of[choice->best].seconds)
+		choice->best = choice->count;
+	choice->count++;
+}
+
+/* Steps, copies of the state and calls of `from`; slow memory does not depend on clusters. */
+static void take_steps(struct neap_calibration *to, const struct neap_calibration *from)
+{
+	struct neap_chain *chain = &to->problem.chain;
+
+	to->advance = from->advance;
+	to->record = from->record;
+	to->backward = from->backward;
+	to->slot_write = from->slot_write;
+	to->slot_read = from->slot_read;
+	to->call = from->call;
+	chain->advance = from->problem.chain.advance;
+	chain->record = from->problem.chain.record;
+	chain->backward = from->problem.chain.backward;
+	chain->slot_write = from->problem.chain.slot_write;
+	chain->slot_read = from->problem.chain.slot_read;
+	chain->call = from->problem.chain.call;
+}
+
+/* Measures also with clusters, if the device is given without them. */
+static int try_clusters(struct cluster_calibration *m, const struct neap_calibrate_options *options)
+{
+	const char *device = options->net.device;
+	struct neap_calibrate_options o = *options;
+	char name[64];
+
+	if (!device || strncmp(device, "cuda", 4) != 0 || strlen(device) > 32 ||
+		strstr(device, ":clusters="))
+		return 0;
+	note_device(&m->choice, device, &m->c);
+	o.net.device = name;
+	o.sweep.slow = NULL;
+	for (int blocks = 2; blocks <= 16; blocks *= 2) {
+		struct neap_calibration c = {.size = sizeof c};
+		snprintf(name, sizeof name, "%s:clusters=%d", device, blocks);
+		int rc = neap_calibrate(&c, &o);
+		if (rc == NEAP_EUSAGE)
+			continue; /* the weights do not fit, or the device has no such clusters */
+		if (rc < 0)
+			return rc;
+		note_device(&m->choice, name, &c);
+		if (m->choice.best == m->choice.count - 1)
+			take_steps(&m->c, &c);
+	}
+	return 0;
+}
+
 static int on_progress(void *user, const char *what, int done, int total)
 {
 	struct cli_progress *bar = user;
@@ -44,11 +124,14 @@ static double largest_spread(const struct neap_calibration *c)
 
 /* The chain file: what plan --chain, train --chain and compare --chain read. */
 static void write_chain_file(
-	struct neap__json *to, const char *key, const struct neap_calibration *c)
+	struct neap__json *to, const char *key, const struct cluster_calibration *m)
 {
+	const struct neap_calibration *c = &m->c;
 	const struct neap_chain *chain = &c->problem.chain;
 
 	neap__json_begin(to, key, '{');
+	if (m->choice.count)
+		neap__json_text(to, "device", m->choice.of[m->choice.best].device);
 	neap__json_int(to, "steps", chain->steps);
 	neap__json_bytes(to, "state", chain->state);
 	neap__json_bytes(to, "tape", chain->tape);
@@ -111,14 +194,27 @@ static void write_device(struct neap__json *to, const struct neap_calibration *c
 	neap__json_end(to, '}');
 }
 
-static int print_json(const char *data, const struct neap_calibration *c)
+static void write_choice(struct neap__json *to, const struct cluster_choice *choice)
 {
+	neap__json_begin(to, "clusters", '[');
+	for (int i = 0; i < choice->count; i++) {
+		neap__json_begin(to, NULL, '{');
+		neap__json_text(to, "device", choice->of[i].device);
+		neap__json_number(to, "seconds", choice->of[i].seconds);
+		neap__json_end(to, '}');
+	}
+	neap__json_end(to, ']');
+}
+
+static int print_json(const char *data, const struct cluster_calibration *m)
+{
+	const struct neap_calibration *c = &m->c;
 	struct neap__json report = {0}, *to = &report;
 
 	neap__json_begin(to, NULL, '{');
 	neap__json_text(to, "data", data);
 	neap__json_int(to, "batch", c->batch);
-	write_chain_file(to, "chain", c);
+	write_chain_file(to, "chain", m);
 	write_timing(to, "advance", &c->advance);
 	write_timing(to, "record", &c->record);
 	if (c->problem.chain.log)
@@ -128,6 +224,7 @@ static int print_json(const char *data, const struct neap_calibration *c)
 	write_timing(to, "slot_read", &c->slot_read);
 	write_timing(to, "call", &c->call);
 	write_device(to, c);
+	write_choice(to, &m->choice);
 	neap__json_begin(to, "tiers", '[');
 	for (int i = 0; i < c->problem.ntiers; i++) {
 		const struct neap_calibrated_tier *tier = &c->tiers[i];
@@ -184,8 +281,19 @@ static void print_device(const struct neap_calibration *c)
 		50 * c->launch.spread);
 }
 
-static int print_table(const struct neap_calibration *c)
+static void print_choice(const struct cluster_choice *choice)
 {
+	char time[24];
+
+	for (int i = 0; i < choice->count; i++)
+		printf("  %-20s %12s   per step%s\n", choice->of[i].device,
+			neap__show_time(time, choice->of[i].seconds),
+			i == choice->best ? ", the fastest" : "");
+}
+
+static int print_table(const struct cluster_calibration *m)
+{
+	const struct neap_calibration *c = &m->c;
 	const struct neap_chain *chain = &c->problem.chain;
 	char state[24], tape[24], time[24], record[24];
 
@@ -201,6 +309,7 @@ static int print_table(const struct neap_calibration *c)
 	print_time("read a state from slot", &c->slot_read);
 	print_time("call overhead", &c->call);
 	print_device(c);
+	print_choice(&m->choice);
 	for (int i = 0; i < c->problem.ntiers; i++) {
 		const struct neap_calibrated_tier *tier = &c->tiers[i];
 		char about[NEAP__PLAIN_TEXT];
@@ -232,21 +341,23 @@ static int write_chain(
 
 static int run(const struct neap_calibrate_options *options, const char *out, int json)
 {
-	struct neap_calibration c = {.size = sizeof c};
+	struct cluster_calibration m = {.c.size = sizeof m.c};
 
 	if (cli_is_output(out) && json)
 		return cli_usage("calibrate", "--out - and --json both write to standard output. "
 					      "Pass a file name to --out");
 	cli_progress_start(options->user, "calibrate", "measurements");
 	cli_catch_signals();
-	int rc = neap_calibrate(&c, options);
+	int rc = neap_calibrate(&m.c, options);
+	if (rc == 0)
+		rc = try_clusters(&m, options);
 	cli_progress_clear(options->user);
 	if (rc < 0)
 		return cli_fail("calibrate", rc);
-	int code = out ? cli_write_file("out", out, "calibrate", write_chain, &c) : CLI_DONE;
+	int code = out ? cli_write_file("out", out, "calibrate", write_chain, &m) : CLI_DONE;
 	if (code != CLI_DONE || cli_is_output(out))
 		return code;
-	return json ? print_json(options->data, &c) : print_table(&c);
+	return json ? print_json(options->data, &m) : print_table(&m);
 }
 
 int cli_calibrate(int argc, char **argv)

@@ -299,6 +299,13 @@ static int read_key(struct chain_reading *r, const char *name, const json_t *ite
 			return read_scalar(r, item, &scalars[i]);
 	if (strcmp(name, "tiers") == 0)
 		return read_tiers(r, item);
+	if (strcmp(name, "device") == 0) {
+		size_t length = json_string_length(item); /* 0 where it is no text */
+		if (length == 0 || length >= sizeof k->device)
+			return complain(r, "device must be a name such as cuda:clusters=8");
+		memcpy(k->device, json_string_value(item), length + 1);
+		return CLI_DONE;
+	}
 	return complain(r, "unknown key '%.60s'", name);
 }
 

@@ -20,6 +20,7 @@ struct cli_chain {
 	struct cli_column advance, record, backward, state, tape, advance_tmp, record_tmp,
 		backward_tmp;
 	int adjoint_given, flags_given, replay_given;
+	char device[32];	   /* that was fastest, such as cuda:clusters=8; "": not given */
 	struct neap_stages stages; /* borrows the lists */
 };
 

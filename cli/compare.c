@@ -445,7 +445,7 @@ int cli_compare(int argc, char **argv)
 		return CLI_ENDED(parsed);
 	int code = cli_refuse_run(data[0], "compare");
 	if (code == CLI_DONE)
-		code = cli_costs_read(&o.sweep, &costs, chain, "compare");
+		code = cli_costs_read(&o.sweep, &o.net, &costs, chain, "compare");
 	if (code != CLI_DONE)
 		return code;
 	if (comparing.save && strategies.count != 1)

@@ -208,8 +208,26 @@ int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, i
 	return CLI_DONE;
 }
 
-int cli_costs_read(struct neap_sweep_settings *sweep, struct neap_problem *costs, const char *file,
-	const char *command)
+/* Clusters of blocks that a chain file found fastest, for a device without any. */
+static void take_clusters(
+	struct neap_net_options *net, const struct cli_chain *chain, const char *file)
+{
+	static char device[64]; /* lives as long as the options */
+	const char *clusters = strstr(chain->device, ":clusters=");
+	char line[200];
+
+	if (!clusters || !net->device || strncmp(net->device, "cuda", 4) != 0 ||
+		strlen(net->device) >= sizeof device - sizeof chain->device ||
+		strstr(net->device, ":clusters="))
+		return;
+	snprintf(device, sizeof device, "%s%s", net->device, clusters);
+	net->device = device;
+	snprintf(line, sizeof line, "device %s: clusters were fastest in %.80s", device, file);
+	cli_say_line(NULL, line);
+}
+
+int cli_costs_read(struct neap_sweep_settings *sweep, struct neap_net_options *net,
+	struct neap_problem *costs, const char *file, const char *command)
 {
 	struct cli_chain chain;
 
@@ -222,6 +240,8 @@ int cli_costs_read(struct neap_sweep_settings *sweep, struct neap_problem *costs
 			"--chain %s: the steps have different costs, but all steps of a sequence "
 			"cost the same. Use a file of 'neap calibrate'",
 			file);
+	if (rc == CLI_DONE)
+		take_clusters(net, &chain, file);
 	cli_chain_free(&chain);
 	if (rc == CLI_DONE)
 		sweep->costs = costs;

@@ -272,9 +272,10 @@ int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, i
 
 /*
  * Reads --chain FILE (NULL: none) into *costs and points sweep->costs there; lists are
- * refused: the steps of a sequence are alike. CLI_DONE or one line.
+ * refused: the steps of a sequence are alike. If the device of `net` is given without clusters, it
+ * gets those that were fastest when the file was measured. CLI_DONE or one line.
  */
-int cli_costs_read(struct neap_sweep_settings *sweep, struct neap_problem *costs, const char *file,
-	const char *command);
+int cli_costs_read(struct neap_sweep_settings *sweep, struct neap_net_options *net,
+	struct neap_problem *costs, const char *file, const char *command);
 
 #endif

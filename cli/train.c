@@ -359,7 +359,7 @@ static int finish_options(struct neap_train_options *o, struct neap_problem *cos
 			"--stretch: '%s' is out of range; both factors must be between 0.01 and "
 			"100",
 			stretch);
-	return chain ? cli_costs_read(&o->sweep, costs, chain, "train") : CLI_DONE;
+	return chain ? cli_costs_read(&o->sweep, &o->net, costs, chain, "train") : CLI_DONE;
 }
 
 /* The name of a text as a data set; --text takes that name as well as the name of the file. */

@@ -194,6 +194,9 @@ part_clusters() {
 				--net lif:512r,li --batch $size --memory 4G --repeats 5 --strategy bptt --device $device || continue
 			row clusters "700-512r-20, T 1,000, B $size, $device" "$(grep -E '^per step' "$work/log")"
 		done
+		run clusters "calibrate, B $size" "$work/log" $NEAP calibrate "randman:steps=1000,samples=$size,units=700,classes=20" \
+			--net lif:512r,li --batch $size --memory 4G --repeats 5 --device cuda &&
+			grep -E '^  cuda.* per step' "$work/log" | while read -r line; do row clusters "calibrate, B $size" "$line"; done
 	done
 }
 

@@ -17,11 +17,11 @@ TRAIN = ["train", DATA, "--net", "lif:24r,li", "--epochs", "2", "--batch", "20",
          "--slow", "pinned:1M"]
 
 
-def same_weights(folder, devices, ranks):
+def same_weights(folder, devices, ranks, device="cuda"):
     """The driver of each rank writes the name of the device that it opened last."""
-    out = f"ranks{ranks}of{devices}"
+    out = f"ranks{ranks}of{devices}{device.replace(':', '-')}"
     env = dict(FAKE, FAKE_CUDA=f"devices={devices},opened={folder}/{out}.opened")
-    done = run(ranks, *TRAIN, *DEVICE, "--out", out, cwd=folder, env=env)
+    done = run(ranks, *TRAIN, "--device", device, "--out", out, cwd=folder, env=env)
     if done.returncode:
         return said(done)
     if weights(os.path.join(folder, out)) != weights(os.path.join(folder, "alone")):
@@ -59,6 +59,7 @@ def main():
         tap.run("one process on the processor", lambda: said(done) if done.returncode else None)
         for devices, ranks in (2, 2), (2, 3), (4, 2):
             tap.run(f"{ranks} ranks, {devices} devices", same_weights, folder, devices, ranks)
+        tap.run("2 ranks, 2 devices, clusters of blocks", same_weights, folder, 2, 2, "cuda:clusters=4")
         tap.run("the default budget of ranks that share a device", one_budget, folder)
         tap.run("a net that devices do not run: one line", refused, folder)
     return 0

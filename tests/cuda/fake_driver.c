@@ -138,6 +138,12 @@ static void read_environment(void)
 			driver.fail_copy = atoll(value);
 		else if (strncmp(item, "copy_bytes=", 11) == 0)
 			driver.copy_bytes = strtoull(value, NULL, 10);
+		else if (strncmp(item, "cluster_most=", 13) == 0)
+			driver.cluster_most = atoi(value);
+		else if (strncmp(item, "slow=", 5) == 0)
+			driver.slow = atoi(value);
+		else if (strncmp(item, "quick=", 6) == 0)
+			driver.quick = atoi(value);
 		else if (strncmp(item, "foreign=", 8) == 0)
 			driver.foreign = atoi(value);
 		else if (strncmp(item, "report=", 7) == 0)

@@ -32,12 +32,17 @@ struct fake_driver {
 	 * at random times.
 	 */
 	uint64_t seed;
-	uint64_t total_bytes;  /* of device memory [64 MiB] */
-	uint64_t misalign;     /* added to the address of each allocation */
-	int devices;	       /* [1] */
-	int major;	       /* of the compute capability [9] */
-	int cluster_most;      /* blocks of a cluster that fit on the device [16] */
-	int64_t clusters;      /* launches of clusters that were queued since the reset */
+	uint64_t total_bytes; /* of device memory [64 MiB] */
+	uint64_t misalign;    /* added to the address of each allocation */
+	int devices;	      /* [1] */
+	int major;	      /* of the compute capability [9] */
+	int cluster_most;     /* blocks of a cluster that fit on the device [16] */
+	int64_t clusters;     /* launches of clusters that were queued since the reset */
+	/*
+	 * Milliseconds that the host waits in each launch of a layer [0], but not of clusters of so
+	 * many blocks (0: of no clusters): what is fastest is what a test says.
+	 */
+	int slow, quick;
 	double bytes_a_second; /* of copies to and from the host [2.5e10] */
 	int64_t fail_call; /* this call of the driver fails [0: none]; frees are done all the same
 			    */

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #define ARGUMENT(type, i) (*(type *)arguments[i])
 
@@ -47,7 +49,11 @@ static void run_emulated(
 	const struct fake_kernel *kernel, void **arguments, const struct fake_shape *shape)
 {
 	static uint32_t launches; /* the order of threads differs from launch to launch */
+	const struct fake_driver *driver = fake_driver();
 
+	if (driver->slow && strncmp(kernel->name, "lif_", 4) == 0 &&
+		(int)shape->cluster != driver->quick)
+		usleep((useconds_t)driver->slow * 1000);
 	if (emulator_launch_clusters(kernel->data, (int)shape->grid,
 		    shape->cluster ? (int)shape->cluster : 1, (int)shape->block, shape->shared,
 		    arguments, fake_driver()->seed ? ++launches : 0) == 0)
