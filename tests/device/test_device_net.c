@@ -438,9 +438,9 @@ static void clusters_are_refused(void **state)
 		const char *words;
 	} rows[] = {{"lif:9r,li", 8, 16, 8, "compute capability 9.0"},
 		{"lif:9r,li", 9, 8, 16, "cannot run clusters of 16 blocks"},
-		{"lif:9,li", 9, 16, 8, "recurrent weights"},
-		{"lif:2000r,li", 9, 16, 16, "recurrent weights"},
-		{"gru:9,li", 9, 16, 8, "recurrent weights"}, {"lif:9r,li", 9, 8, 8, NULL}};
+		{"lif:9,li", 9, 16, 8, "no such layer"},
+		{"lif:2000r,li", 9, 16, 16, "whose weights fit"},
+		{"gru:9,li", 9, 16, 8, "no such layer"}, {"lif:9r,li", 9, 8, 8, NULL}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
