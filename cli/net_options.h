@@ -11,11 +11,11 @@
 #include <neap/train.h>
 
 extern const char *const cli_resets[],
-	*const cli_surrogates[], *const cli_readouts[], *const cli_precisions[],
-								*const cli_products[],
-								*const cli_maths[],
-									*const cli_learns[],
-										*const cli_inits[];
+	*const cli_surrogates[],
+		*const cli_readouts[],
+			*const cli_precisions[],
+				*const cli_products[],
+					*const cli_maths[], *const cli_learns[], *const cli_inits[];
 extern const struct cli_also cli_surrogate_aliases[];
 /* The losses of neap_loss_at by name; NULL beyond the end. */
 const char *cli_loss_name(int index);

@@ -422,9 +422,8 @@ int neap__device_above_sums(const struct neap__device_net *device, int l)
 {
 	if (l + 1 < device->layers && device->lif[l + 1].is_masked)
 		return DEVICE_BY_MASK;
-	const struct neap__device_delays *delays = l + 1 < device->layers
-							   ? &device->lif[l + 1].delays
-							   : &device->readout.delays;
+	const struct neap__device_delays *delays =
+		l + 1 < device->layers ? &device->lif[l + 1].delays : &device->readout.delays;
 	if (delays->most)
 		return DEVICE_BY_LANES; /* also on the CPU: units have different rows */
 	return device->lif[l].is_chained ? DEVICE_BY_CHAIN : DEVICE_BY_LANES;

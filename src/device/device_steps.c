@@ -323,8 +323,8 @@ static int add_layer(const struct range *range, struct gradient_rows_arguments *
 		.passes = l ? range->net->lif[l - 1].drop.passes : NULL,
 		.late = layer->delay,
 		.delays = delays_of(range->net, l)};
-	const struct terms numbers = {.currents = currents,
-		.values = neap__device_inputs_at(range->net, range->t0)};
+	const struct terms numbers = {
+		.currents = currents, .values = neap__device_inputs_at(range->net, range->t0)};
 	const struct terms recurrent = {.currents = currents,
 		.bits = layer->is_recurrent ? room->rows[l] : NULL,
 		.late = 1};

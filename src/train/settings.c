@@ -339,7 +339,8 @@ static int may_miss(const struct train_setting *s)
 {
 	return s->offset == AT(net.learn) || s->offset == AT(net.time_unit) ||
 	       s->offset == AT(net.values) || s->offset == AT(net.init) ||
-	       s->offset == AT(net.shape) || s->offset == AT(net.math) || s->offset == AT(net.products);
+	       s->offset == AT(net.shape) || s->offset == AT(net.math) ||
+	       s->offset == AT(net.products);
 }
 
 /* 1: such a setting has a value that a model's file must have. */
