@@ -338,8 +338,8 @@ static double gradient_error(const struct neap_net *net, const struct neap_net *
 
 /*
  * The error of gradients on tensor cores against double, in parts of what it may be: for tf32x3 8
- * times that of float on the CPU and 2^-20 more, for bf16 2^-5; chosen, 3 times what random nets
- * have.
+ * times that of float on the CPU and 2^-20 more, for bf16 2^-5; chosen, for bf16 3 times what
+ * random nets have.
  */
 static double net_error(struct emulated_case *c, enum neap_math math)
 {
