@@ -122,13 +122,21 @@ static int folder_name(char **out, const struct neap__recordings *all, const cha
 	return *out ? 0 : no_memory();
 }
 
-/* A file by itself: its class is the folder it is in, as far as its path says one. */
-static int folder_alone(char **out, const char *path)
+int neap__recordings_folder_name(char **out, const char *path)
 {
-	const char *end = strrchr(path, '/'), *begin = end;
-	while (begin && begin > path && begin[-1] != '/')
-		begin--;
-	*out = begin && begin < end ? strndup(begin, (size_t)(end - begin)) : strdup("recording");
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	char *resolved = folder ? realpath(folder, NULL) : NULL;
+	int rc = 0;
+	if (!folder)
+		rc = no_memory();
+	else if (!resolved)
+		rc = neap__fail_errno(errno, "cannot find the folder of '%s'", path);
+	free(folder);
+	NEAP_TRY(rc);
+	const char *name = strrchr(resolved, '/') + 1; /* a resolved path begins with a slash */
+	*out = strdup(*name ? name : "recording");
+	free(resolved);
 	return *out ? 0 : no_memory();
 }
 
@@ -145,7 +153,7 @@ static int name_files(struct neap__recordings *all, const char *dir, int alone,
 	for (int64_t i = 0; rc == 0 && i < all->count; i++) {
 		struct neap__recording *file = &all->file[i];
 		rc = label   ? neap__name_pattern_find(by_label, &file->label, file->path)
-		     : alone ? folder_alone(&file->label, file->path)
+		     : alone ? neap__recordings_folder_name(&file->label, file->path)
 			     : folder_name(&file->label, all, file->path, dir, choice->endings);
 		if (rc == 0 && speaker)
 			rc = neap__name_pattern_find(by_speaker, &file->speaker, file->path);

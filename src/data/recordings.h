@@ -111,6 +111,12 @@ int neap__recordings_text(const char *path);
 int neap__recordings_read(const char *path);
 /* Whether `path` is a folder. */
 int neap__recordings_folder(const char *path);
+/*
+ * A copy of the name of the folder that contains the file, which is the class of a file that is
+ * encoded by itself; the same for all paths of the file. "recording" for the root, which has no
+ * name. 0 or a negative code.
+ */
+int neap__recordings_folder_name(char **out, const char *path);
 /* 1: the folder has folders 'train' and 'test', and the path of the latter is in `test`. */
 int neap__recordings_parts(char train[4096], char test[4096], const char *path);
 /* 1: the folder is called as such a part. */

@@ -2,7 +2,9 @@
 /*
  * clip.c: the norm of all gradients, and scaling them down to a limit. Squares are added up in
  * blocks of 512 gradients, counted over all tensors, and then the blocks; a block lies with one
- * rank, so that the order of sums does not depend on their number.
+ * rank, so that the order of sums does not depend on their number. If the sum exceeds the largest
+ * double, it is computed again from gradients times SMALL: with 64-bit numbers, gradients above
+ * 1e154 have no square, but may have a norm.
  */
 #include "train/optimizer.h"
 #include "nn/core/net_state.h"
@@ -14,8 +16,14 @@
 
 #include <math.h>
 
-/* The sum of squares of gradients [from, to); *tensor is one at or before the first of them. */
-static double squares(const struct neap_net *net, size_t from, size_t to, int *tensor)
+/* A power of two, so that products are exact. Squares of the largest double times SMALL are below
+ * 2^848, and 2^175 of them have a sum. */
+#define SMALL 0x1p-600
+
+/* The sum of squares of gradients [from, to) times `factor`; *tensor is one at or before the first
+ * of them. */
+static double squares(
+	const struct neap_net *net, size_t from, size_t to, int *tensor, double factor)
 {
 	double sum = 0;
 
@@ -23,7 +31,7 @@ static double squares(const struct neap_net *net, size_t from, size_t to, int *t
 		const struct neap__param *t = &net->tensors[i];
 		size_t end = t->offset + (size_t)t->count, k = from > t->offset ? from : t->offset;
 		for (; k < end && k < to; k++) {
-			double g = t->grad[k - t->offset] * t->unit;
+			double g = t->grad[k - t->offset] * factor * t->unit;
 			sum += g * g;
 		}
 		*tensor = i;
@@ -39,7 +47,7 @@ struct kahan {
 static void add(struct kahan *k, double value)
 {
 	double term = value - k->lost, next = k->sum + term;
-	k->lost = (next - k->sum) - term;
+	k->lost = isfinite(next) ? (next - k->sum) - term : 0; /* infinity stays infinity, not NaN */
 	k->sum = next;
 }
 
@@ -54,6 +62,7 @@ enum { BLOCKS = 16, ITEMS = 64 }; /* of an item; of a job */
 struct squares_job {
 	const struct neap_net *net;
 	size_t first;
+	double factor;
 	double square[BLOCKS * ITEMS];
 };
 
@@ -66,15 +75,16 @@ static void squares_item(void *arg, int item, int thread)
 	for (size_t b = (size_t)item * BLOCKS; b < ((size_t)item + 1) * BLOCKS; b++) {
 		size_t at = (job->first + b) * NEAP__SLICE_BLOCK;
 		if (at < job->net->elements)
-			job->square[b] = squares(job->net, at, end_of(job->net, at), &tensor);
+			job->square[b] = squares(
+				job->net, at, end_of(job->net, at), &tensor, job->factor);
 	}
 }
 
 /* The sum of this process, whose threads make blocks that are added up in their order. */
-static void sum_of_threads(struct kahan *k, const struct neap_net *net)
+static void sum_of_threads(struct kahan *k, const struct neap_net *net, double factor)
 {
 	size_t blocks = (net->elements + NEAP__SLICE_BLOCK - 1) / NEAP__SLICE_BLOCK;
-	struct squares_job job = {.net = net};
+	struct squares_job job = {.net = net, .factor = factor};
 
 	for (; job.first < blocks; job.first += BLOCKS * ITEMS) {
 		size_t left = blocks - job.first;
@@ -87,14 +97,16 @@ static void sum_of_threads(struct kahan *k, const struct neap_net *net)
 }
 
 /* The sum over all ranks: each makes its blocks, and adds up all. */
-static int sum_of_ranks(struct kahan *k, struct neap_net *net, const struct neap_peers *peers)
+static int sum_of_ranks(
+	struct kahan *k, struct neap_net *net, const struct neap_peers *peers, double factor)
 {
 	struct neap__peer_room *room = net->peer_room;
 	size_t blocks = (net->elements + NEAP__SLICE_BLOCK - 1) / NEAP__SLICE_BLOCK;
 	int tensor = 0;
 
 	for (size_t at = net->slice_from; at < net->slice_to; at += NEAP__SLICE_BLOCK)
-		room->square[at / NEAP__SLICE_BLOCK] = squares(net, at, end_of(net, at), &tensor);
+		room->square[at / NEAP__SLICE_BLOCK] =
+			squares(net, at, end_of(net, at), &tensor, factor);
 	for (int r = 0; r < peers->count; r++) {
 		size_t first = neap__rank_number(r, peers->count, net->elements);
 		size_t end = neap__rank_number(r + 1, peers->count, net->elements);
@@ -128,18 +140,31 @@ static void scale(struct neap_net *net, double factor)
 		grad[i] *= factor;
 }
 
-int neap__clip(double *norm, struct neap_net *net, double limit, const struct neap_peers *peers)
+/* The norm of all gradients times `factor`; devices, whose gradients are of 32 bits, take 1. */
+static int norm_of(
+	double *norm, struct neap_net *net, const struct neap_peers *peers, double factor)
 {
 	struct kahan k = {0};
-	int rc = 0, on_device = neap__on_device_keeps(net);
+	int rc = 0;
 
-	if (on_device)
+	if (neap__on_device_keeps(net))
 		rc = sum_of_device(&k, net);
 	else if (peers)
-		rc = sum_of_ranks(&k, net, peers);
+		rc = sum_of_ranks(&k, net, peers, factor);
 	else
-		sum_of_threads(&k, net);
+		sum_of_threads(&k, net, factor);
 	*norm = sqrt(k.sum);
+	return rc;
+}
+
+int neap__clip(double *norm, struct neap_net *net, double limit, const struct neap_peers *peers)
+{
+	int rc = norm_of(norm, net, peers, 1);
+
+	if (rc == 0 && !isfinite(*norm) && !neap__on_device_keeps(net)) {
+		rc = norm_of(norm, net, peers, SMALL);
+		*norm /= SMALL;
+	}
 	if (rc < 0 || !(limit > 0) || !isfinite(*norm) || *norm <= limit)
 		return rc;
 	scale(net, limit / *norm);

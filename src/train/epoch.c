@@ -28,6 +28,17 @@ static double rate_of(const struct neap__trainer *trainer, int64_t update)
 		trainer->options.warmup, update, total_updates(trainer));
 }
 
+/* How the backward pass was made to leave out resets; NULL: no layer leaves them out. */
+static const char *detaching(const struct neap__trainer *trainer)
+{
+	const struct neap_net *net = trainer->net;
+
+	for (int l = 0; l < net->nlayers; l++)
+		if (net->layers[l].detach && (net->layers[l].cell->traits & NEAP__HAS_DETACH))
+			return trainer->options.net.detach ? "--detach" : "detach=1 from --net";
+	return NULL;
+}
+
 /*
  * All ranks have the same numbers, and fail alike. `updates` is how many the number depends on:
  * neither learning rate nor clip is to blame for what the initial weights give.
@@ -36,18 +47,27 @@ static int diverged(struct neap__trainer *trainer, const char *what, double valu
 {
 	const struct neap__counters *c = &trainer->counters;
 	const struct neap_train_options *o = &trainer->options;
-	char remedy[160];
+	/* Losses before the first update have seen no backward pass. */
+	const char *detach = updates > 0 || strcmp(what, "loss") != 0 ? detaching(trainer) : NULL;
+	char remedy[200];
+	size_t n;
 
 	trainer->ranks.together = 1;
 	if (updates == 0)
-		neap__print(remedy, sizeof remedy,
-			"The initial weights cause it: decrease --scale, --recurrent-scale or the "
-			"size of the inputs");
+		n = (size_t)neap__print(remedy, sizeof remedy, "The initial weights cause it: ");
 	else
-		neap__print(remedy, sizeof remedy,
-			o->clip > 0 ? "Lower --lr (now %g) or --clip (now %g)"
-				    : "Lower --lr (now %g) or set --clip (now off)",
-			o->learning_rate, o->clip);
+		n = 0;
+	if (detach)
+		n += (size_t)neap__print(remedy + n, sizeof remedy - n, "%s %s, or ",
+			updates == 0 ? "remove" : "Remove", detach);
+	if (updates == 0)
+		neap__print(remedy + n, sizeof remedy - n,
+			"decrease --scale, --recurrent-scale or the size of the inputs");
+	else
+		neap__print(remedy + n, sizeof remedy - n,
+			o->clip > 0 ? "%s --lr (now %g) or --clip (now %g)"
+				    : "%s --lr (now %g) or set --clip (now off)",
+			detach ? "lower" : "Lower", o->learning_rate, o->clip);
 	return neap__fail(NEAP_EDIVERGED,
 		"training diverged: the %s is %s in epoch %" PRId64 ", batch %" PRId64
 		". %s%s%.200s",

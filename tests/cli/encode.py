@@ -225,6 +225,28 @@ def single(folder):
     return None
 
 
+def alone(folder):
+    """The class of a file that is encoded by itself is the folder it is in, however its path is written."""
+    inner = os.path.join(folder, "alone", "word")
+    os.makedirs(os.path.join(inner, "below"))
+    os.symlink("word", os.path.join(folder, "alone", "link"))
+    write_tone(os.path.join(inner, "r0.wav"), 440)
+    events = np.zeros(2, [("t", "i8"), ("x", "i2"), ("y", "i2"), ("p", "i1")])
+    np.save(os.path.join(inner, "r0.npy"), events)
+    with open(os.path.join(inner, "r0.events.txt"), "w") as file:
+        file.write("0.1 1 1 1\n0.2 2 2 0\n")
+    paths = "", "./", ".//", "below/../", "../word/", "../link/", inner + "/", inner + "//", inner + "/./"
+    for name, more in ("r0.wav", ()), ("r0.npy", ("--sensor", "4x4")), ("r0.events.txt", ("--sensor", "4x4")):
+        for path in paths if name == "r0.npy" else paths[:2] + paths[-1:]:
+            out = os.path.join(folder, "alone.h5")
+            done = neap("encode", path + name, "--out", out, "--force", *more, cwd=inner)
+            assert done.returncode == 0, (path, done.stderr)
+            assert labels(out) == (["word"], ["word"]), (path, name, labels(out))
+    done = neap("encode", "r0.npy", "--out", out, "--force", "--sensor", "4x4", "--label", "(r)", cwd=inner)
+    assert labels(out) == (["r"], ["r"]), done.stderr
+    return None
+
+
 def events_of(path):
     """Times and units of the samples, and the attributes."""
     with h5py.File(path) as file:
@@ -277,6 +299,7 @@ def main():
         tap.run("--label and extensions", patterns, folder)
         tap.run("recordings in one folder", flat, folder)
         tap.run("one recording, and files of other kinds", single, folder)
+        tap.run("the class of one file", alone, folder)
         tap.run("classes of damaged files", damaged_events, folder)
         tap.run("channels and classes that are stated", stated, folder)
 

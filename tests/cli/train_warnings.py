@@ -60,6 +60,14 @@ def cases():
     pairs = np.stack([two, 1 - two], 1).astype(float)
     yield "pairs", {"x": x, "y": pairs}, [], ["one-hot"], ["y is one-hot, 2 numbers of which one is 1", "y.argmax(-1)"]
     yield "pairs of steps", {"x": x, "y": np.tile(pairs[:, None], (1, 9, 1))}, [], ["one-hot"], []
+    masked = np.ones((300, 9))
+    masked[:, 0] = 0
+    yield "first steps masked", {"x": x, "y": x, "mask": masked}, [], [], []
+    yield "first steps are NaN", {"x": x, "y": np.where(masked[..., None] > 0, x, np.nan)}, [], [], []
+    yield "first steps are one-hot", {"x": x, "y": np.where(masked[..., None] > 0, x, pairs[:, None])}, [], [], []
+    yield "pairs of steps, masked", {"x": x, "y": np.tile(pairs[:, None], (1, 9, 1)), "mask": masked}, [], ["one-hot"], []
+    yield "whole but for masked steps", {"x": x, "y": np.where(masked > 0, stepped * 2.0, 0.5)[..., None], "mask": masked}, [], ["whole"], ["(0, 2)"]
+    yield "whole in masked steps alone", {"x": x, "y": np.where(masked > 0, x[..., 0], stepped)[..., None], "mask": masked}, [], [], []
     yield "pairs meant", {"x": x, "y": pairs}, ["--loss", "mse"], [], []
     yield "shares", {"x": x, "y": np.stack([two / 2, 1 - two / 2], 1)}, [], [], []
     yield "a column", {"x": x[:, 0, :1] + 4.0 * two[:, None], "y": two}, ["--lr", "0.05", "--epochs", "6"], ["series"], [
@@ -218,6 +226,12 @@ def diverged(folder):
     for number, (net, more, line) in enumerate((
             ("lif:16r:recurrent_scale=1e10,li", [], "the gradient norm is nan in epoch 1, batch 1. The initial weights cause it: "
              "decrease --scale, --recurrent-scale or the size of the inputs\n"),
+            ("lif:16r:recurrent_scale=1e10,li", ["--detach"], " in epoch 1, batch 1. The initial weights cause it: remove --detach, "
+             "or decrease --scale, --recurrent-scale or the size of the inputs\n"),
+            ("lif:16r:recurrent_scale=1e10:detach=1,li", [], " The initial weights cause it: remove detach=1 from --net, or decrease "
+             "--scale, --recurrent-scale or the size of the inputs\n"),
+            ("lif:16r,li", [*step, "--detach", "--clip", "0"], " in epoch 1, batch 2. Remove --detach, or lower --lr (now 1e+06) or set --clip (now off)\n"),
+            (unstable, [*step, "--detach", "--clip", "0"], " in epoch 1, batch 2. Lower --lr (now 1e+06) or set --clip (now off)\n"),
             (unstable, [*step, "--clip", "0"], " in epoch 1, batch 2. Lower --lr (now 1e+06) or set --clip (now off)\n"),
             (unstable, [*step, "--clip", "1e9", "--snapshot", "1us"], " in epoch 1, batch 2. Lower --lr (now 1e+06) or --clip "
              "(now 1e+09). The last good snapshot is in {}\n"))):

@@ -194,6 +194,35 @@ static void clip_scales_to_the_norm(void **state)
 	neap_net_free(net);
 }
 
+/* Gradients whose squares are no doubles have a norm; those that are infinite have none. */
+static void clip_of_large_gradients(void **state)
+{
+	(void)state;
+	/* More than one block of squares. */
+	struct neap_net *net = net_of(NEAP_DOUBLE, "lif:40r,li");
+	struct neap_param param;
+	double n = 0;
+	for (int i = 0; i < neap_net_params(net); i++) {
+		assert_int_equal(neap_net_param(net, i, &param), 0);
+		n += (double)param.count;
+	}
+	assert_true(n > 1024);
+	set_grads(net, 1e300);
+	near(clip(net, 0) / 1e300, sqrt(n));
+	near(clip(net, 1) / 1e300, sqrt(n));
+	near(clip(net, 1), 1);
+	set_grads(net, 1.5e308);
+	assert_true(isinf(clip(net, 1)));
+	set_grads(net, 1);
+	assert_int_equal(neap_net_param(net, 0, &param), 0);
+	param.grad[0] = -INFINITY;
+	assert_true(isinf(clip(net, 1)));
+	near(param.grad[1], 1);
+	param.grad[0] = NAN;
+	assert_true(isnan(clip(net, 1)));
+	neap_net_free(net);
+}
+
 static void optimizer_moves_every_tensor(void **state)
 {
 	(void)state;
@@ -289,6 +318,7 @@ int main(void)
 		cmocka_unit_test(units_change_no_move),
 		cmocka_unit_test(unknown_names_are_refused),
 		cmocka_unit_test(clip_scales_to_the_norm),
+		cmocka_unit_test(clip_of_large_gradients),
 		cmocka_unit_test(optimizer_moves_every_tensor),
 		cmocka_unit_test(weight_decay_leaves_leaks_alone),
 		cmocka_unit_test(schedules_rise_and_fall),

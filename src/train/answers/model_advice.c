@@ -321,19 +321,17 @@ static int check_columns(const struct neap__safetensors *file, const char *folde
 	return rc;
 }
 
-/* 1: the folder that the file is in, of which its path tells, is called as a class of the model. */
+/* 1: the folder that contains the file has the name of a class of the model. */
 static int is_in_class(const struct neap__safetensors *file, int classes, const char *path)
 {
-	char **names = NULL;
-	const char *end = strrchr(path, '/'), *begin = end;
+	char **names = NULL, *folder = NULL;
 	int is = 0;
 
-	while (begin && begin > path && begin[-1] != '/')
-		begin--;
-	if (begin && neap__model_class_names(&names, file, classes) == 0)
+	if (neap__recordings_folder_name(&folder, path) == 0 &&
+		neap__model_class_names(&names, file, classes) == 0)
 		for (int i = 0; names && i < classes; i++)
-			is |= names[i] && strlen(names[i]) == (size_t)(end - begin) &&
-			      strncmp(names[i], begin, (size_t)(end - begin)) == 0;
+			is |= names[i] && strcmp(names[i], folder) == 0;
+	free(folder);
 	neap__model_class_names_free(names, classes);
 	return is;
 }

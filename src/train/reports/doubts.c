@@ -229,32 +229,54 @@ static int is_one_hot(const struct neap_dataset *set, const float *row)
 		double x = (double)row[k];
 		if (set->target_mean)
 			x = x * set->target_deviation[k] + set->target_mean[k];
-		if (fabs(x) >= 1e-3 && fabs(x - 1) >= 1e-3)
+		if (!(fabs(x) < 1e-3) && !(fabs(x - 1) < 1e-3)) /* NaN is neither */
 			return 0;
 		ones += x > 0.5;
 	}
 	return ones == 1;
 }
 
+/* How many rows of targets a sample has, all of them one-hot, masked ones left out; -1: one is not,
+ * or cannot be read. */
+static int64_t one_hot_rows(const struct neap__data *d, int64_t index)
+{
+	const struct neap_dataset *set = d->set;
+	int64_t width = d->info.classes, most = PIECE / width, rows = 0, n;
+	int64_t length = set->numbers ? 1 : neap__steps_of(set, index, 0);
+	float piece[PIECE];
+
+	for (int64_t t = 0; t < length; t += n) {
+		const float *row = set->numbers ? set->numbers + index * width : piece;
+		n = length - t < most ? length - t : most;
+		if (!set->numbers && neap__step_targets(d->set, index, t, t + n, NULL, piece) < 0)
+			return -1;
+		for (int64_t k = 0; k < n; k++, row += width) {
+			if (isnan(row[0])) /* a step that is masked */
+				continue;
+			if (!is_one_hot(set, row))
+				return -1;
+			rows++;
+		}
+	}
+	return rows;
+}
+
 /* Classes that were stored as rows with one 1, as other losses have them. */
 static void say_one_hot(const struct neap__trainer *trainer)
 {
-	enum { ROWS = 1000 };
 	const struct neap__data *d = &trainer->data;
-	const struct neap_dataset *set = d->set;
 	int64_t width = d->info.classes, rows = 0;
-	float row[PIECE];
 
 	if (!trainer->mse_by_default || width < 2 || width > PIECE || trainer->options.next)
 		return;
-	for (int64_t i = 0; i < d->nfirst && rows < ROWS; i++, rows++) {
-		int64_t index = d->first ? d->first[i] : i;
-		const float *target = set->numbers ? set->numbers + index * width : row;
-		if (!set->numbers && neap__step_targets(d->set, index, 0, 1, NULL, row) < 0)
+	for (int64_t i = 0; i < d->nfirst && rows < ANSWERS / width; i++) {
+		int64_t found = one_hot_rows(d, d->first ? d->first[i] : i);
+		if (found < 0)
 			return;
-		if (!isnan(target[0]) && !is_one_hot(set, target))
-			return;
+		rows += found;
 	}
+	if (rows == 0)
+		return;
 	neap__trainer_say(trainer,
 		"warning: y is one-hot, %d numbers of which one is 1, and is learned as %d "
 		"quantities, with the loss mse. If they are classes, store integers: y.argmax(-1); "
