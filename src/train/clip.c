@@ -47,7 +47,8 @@ struct kahan {
 static void add(struct kahan *k, double value)
 {
 	double term = value - k->lost, next = k->sum + term;
-	k->lost = isfinite(next) ? (next - k->sum) - term : 0; /* infinity stays infinity, not NaN */
+	/* Infinity minus infinity would make NaN of the next sum. */
+	k->lost = isfinite(next) ? (next - k->sum) - term : 0;
 	k->sum = next;
 }
 
@@ -75,8 +76,8 @@ static void squares_item(void *arg, int item, int thread)
 	for (size_t b = (size_t)item * BLOCKS; b < ((size_t)item + 1) * BLOCKS; b++) {
 		size_t at = (job->first + b) * NEAP__SLICE_BLOCK;
 		if (at < job->net->elements)
-			job->square[b] = squares(
-				job->net, at, end_of(job->net, at), &tensor, job->factor);
+			job->square[b] =
+				squares(job->net, at, end_of(job->net, at), &tensor, job->factor);
 	}
 }
 

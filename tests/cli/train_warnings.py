@@ -230,7 +230,8 @@ def diverged(folder):
              "or decrease --scale, --recurrent-scale or the size of the inputs\n"),
             ("lif:16r:recurrent_scale=1e10:detach=1,li", [], " The initial weights cause it: remove detach=1 from --net, or decrease "
              "--scale, --recurrent-scale or the size of the inputs\n"),
-            ("lif:16r,li", [*step, "--detach", "--clip", "0"], " in epoch 1, batch 2. Remove --detach, or lower --lr (now 1e+06) or set --clip (now off)\n"),
+            ("lif:16r:recurrent_scale=0.3:surrogate=triangle:width=3,li", ["--detach", "--lr", "0.1", "--warmup", "0", "--clip", "0", "--batch", "8"],
+             ". Remove --detach, or lower --lr (now 0.1) or set --clip (now off)\n"),
             (unstable, [*step, "--detach", "--clip", "0"], " in epoch 1, batch 2. Lower --lr (now 1e+06) or set --clip (now off)\n"),
             (unstable, [*step, "--clip", "0"], " in epoch 1, batch 2. Lower --lr (now 1e+06) or set --clip (now off)\n"),
             (unstable, [*step, "--clip", "1e9", "--snapshot", "1us"], " in epoch 1, batch 2. Lower --lr (now 1e+06) or --clip "
