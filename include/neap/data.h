@@ -381,8 +381,8 @@ struct neap_encode_report {
  * Encodes all recordings below a folder into one file: those in `dir` (wav, flac, aiff), or the
  * single file `dir`, into `out`. The class of a recording is the name of the folder that contains
  * it ("recording" for the root folder), unless `label` is set. Classes are numbered in the order of
- * their names (numbers by value). Hidden files are skipped; other files that are not recordings are skipped unless `strict`
- * is set. options NULL: the defaults. Returns 0 or a negative code.
+ * their names (numbers by value). Hidden files are skipped; other files that are not recordings are
+ * skipped unless `strict` is set. options NULL: the defaults. Returns 0 or a negative code.
  */
 NEAP_API int neap_encode_directory(struct neap_encode_report *report, const char *dir,
 	const char *out, const struct neap_encode_options *options);
