@@ -196,7 +196,9 @@ void cli_repeat_add(char *line, size_t size)
 	const char *rest = "", *list = NULL;
 	size_t n = strlen(line);
 
-	if (!given.options || given.words > WORDS_MOST || strstr(line, "neap encode "))
+	/* A command that ends the line already has to stay its end. */
+	if (!given.options || given.words > WORDS_MOST || strstr(line, "neap encode ") ||
+		strstr(line, "shell command"))
 		return;
 	int count = find_proposed(all, line, &rest);
 	if (!count)

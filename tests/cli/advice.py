@@ -247,7 +247,7 @@ def proposals(folder):
         for name in names:
             sound(os.path.join(folder, f"flat{i}", name + ".wav"))
         shown = run(folder, "encode", f"flat{i}", "--out", "flat.h5").stderr
-        done = run(folder, "encode", f"flat{i}", "--out", f"flat{i}.h5", "--label", re.search("such as '([^']+)'", shown).group(1))
+        done = run(folder, "encode", f"flat{i}", "--out", f"flat{i}.h5", "--label", re.search("pass --label '([^']+)'", shown).group(1))
         command = re.search("neap (encode .*--label '(.*)')\n", run(folder, "train", f"flat{i}").stderr)
         if f"classes: {classes}\n" not in done.stdout or f"'{command.group(2)}'" not in shown:
             return shown + done.stderr + done.stdout
