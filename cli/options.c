@@ -94,7 +94,7 @@ static int has_unit(
 static int bad_kind(const char *command, const struct cli_option *option, const char *text)
 {
 	const char *const wants[] = {
-		[CLI_INT] = "a whole number",
+		[CLI_INT] = option->wrong ? "a whole number" : "a whole number, such as 3",
 		[CLI_COUNT] = "a whole number",
 		[CLI_SIZE] = "a size, such as 16M or 1.5G",
 		[CLI_TIME] = "a time, such as 1ms, 20us or 0.5s",

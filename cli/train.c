@@ -573,8 +573,10 @@ int cli_train(int argc, char **argv)
 		o.out = "neap-run";
 		cli_parse(&command, argc, argv, data);
 	}
-	if (goes_on && (code = check_origin(kept, &o)) != CLI_DONE)
+	if (goes_on && (code = check_origin(kept, &o)) != CLI_DONE) {
+		neap_run_close(kept);
 		return code;
+	}
 	if (!goes_on && o.fresh_readout && !o.from)
 		return cli_usage("train",
 			"--fresh-readout requires --from: the model whose readout is replaced");
