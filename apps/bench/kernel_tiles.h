@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_tiles.h: rows of `bench kernels` for products in tiles, beside sums over lists. */
+/* kernel_tiles.h: rows of `bench kernels` for products in tiles and, for comparison, sums over
+ * lists. */
 #ifndef NEAP_BENCH_KERNEL_TILES_H
 #define NEAP_BENCH_KERNEL_TILES_H
 

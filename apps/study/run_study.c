@@ -210,7 +210,7 @@ static int find_device(struct neap__study *s)
 	NEAP_TRY(driver->open(&device, s->options.device));
 	int rc = driver->use(device, &use, &mapped);
 	driver->close(device);
-	/* Clusters change times, and are no part of what the driver says of the device. */
+	/* Clusters change times, and are not among the properties that the driver reports. */
 	const char *clusters = strstr(s->options.device, ":clusters=");
 	neap__print(s->device, sizeof s->device, "%s%s%s", use.about, clusters ? ", " : "",
 		clusters ? clusters + 1 : "");

@@ -30,7 +30,7 @@ static void say_resumed(struct neap__comparison *c)
 	c->told_resumed = 1;
 }
 
-/* Asked between a sweep's actions: says what it is expected to take. 1: it is to end. */
+/* Asked between a sweep's actions: estimates the seconds that it takes. 1: it is to end. */
 static int watch(void *comparison)
 {
 	struct neap__comparison *c = comparison;

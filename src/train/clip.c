@@ -3,7 +3,7 @@
  * clip.c: the norm of all gradients, and scaling them down to a limit. Squares are added up in
  * blocks of 512 gradients, counted over all tensors, and then the blocks; a block lies with one
  * rank, so that the order of sums does not depend on their number. If the sum exceeds the largest
- * double, it is computed again from gradients times SMALL: with 64-bit numbers, gradients above
+ * double, it is recomputed from gradients times SMALL: with 64-bit numbers, gradients above
  * 1e154 have no square, but may have a norm.
  */
 #include "train/optimizer.h"

@@ -53,7 +53,7 @@ def used(folder):
 
 
 def clusters(folder):
-    """The chain file has what was fastest; train and compare use it, unless the option says other clusters, with the same bits."""
+    """The chain file has what was fastest; train and compare use it, unless the option selects other clusters, with the same bits."""
     data, found = "randman:steps=20,samples=8,units=10,classes=3", []
     options = [*NET, "--batch", "4", "--memory", "200K"]
     for quick in 4, 0:

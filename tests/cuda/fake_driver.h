@@ -40,7 +40,7 @@ struct fake_driver {
 	int64_t clusters;     /* launches of clusters that were queued since the reset */
 	/*
 	 * Milliseconds that the host waits in each launch of a layer [0], but not of clusters of so
-	 * many blocks (0: of no clusters): what is fastest is what a test says.
+	 * many blocks (0: of no clusters): a test determines which is fastest.
 	 */
 	int slow, quick;
 	double bytes_a_second; /* of copies to and from the host [2.5e10] */

@@ -3,7 +3,7 @@
  * test_tiles.c: products in the order of AMX. The plain model gives known results and is near the
  * exact sums; the kernel has the same bits with tiles emulated in plain C, with AVX-512, and with
  * AMX on a processor that has it, for random shapes, lists and bit patterns; a sample's result does
- * not depend on the samples beside it.
+ * not depend on the other samples.
  */
 #include "test.h"
 

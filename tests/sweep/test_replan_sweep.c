@@ -174,8 +174,8 @@ static void replaced(void **state)
 }
 
 /*
- * Costs that the test sets: a step takes `pace` virtual steps, and a write as long as the plan
- * says. Virtual seconds are so long that those of the machine do not count.
+ * Costs that the test sets: a step takes `pace` virtual steps, and a write as long as
+ * planned. Virtual seconds are so long that those of the machine do not count.
  */
 #define VIRTUAL_STEP 10.0
 #define VIRTUAL_TAU 12 /* steps that a write of a state takes */
