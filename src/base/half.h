@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* half.h: float16 (IEEE 754 binary16) as double, exactly. */
+/* half.h: float16 (IEEE 754 binary16) as double, exactly; a float's bits, and the float of bits. */
 #ifndef NEAP_BASE_HALF_H
 #define NEAP_BASE_HALF_H
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 static inline double neap__half_to_double(uint16_t bits)
 {
@@ -13,6 +14,20 @@ static inline double neap__half_to_double(uint16_t bits)
 		       : exponent     ? ldexp(1024 + fraction, exponent - 25)
 				      : ldexp(fraction, -24);
 	return bits >> 15 ? -value : value;
+}
+
+static inline uint32_t neap__float_bits(float x)
+{
+	uint32_t bits;
+	memcpy(&bits, &x, sizeof bits);
+	return bits;
+}
+
+static inline float neap__bits_float(uint32_t bits)
+{
+	float x;
+	memcpy(&x, &bits, sizeof x);
+	return x;
 }
 
 #endif

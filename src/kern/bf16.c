@@ -2,25 +2,12 @@
 /* bf16.c: the arithmetic of bfloat16 products in plain C, and weights in pairs of rows (bf16.h). */
 #include "kern/bf16.h"
 #include "kern/kern.h"
+#include "base/half.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { STRIP = 16 }; /* columns of a strip of the model */
-
-static uint32_t bits_of(float x)
-{
-	uint32_t bits;
-	memcpy(&bits, &x, sizeof bits);
-	return bits;
-}
-
-static float float_of(uint32_t bits)
-{
-	float x;
-	memcpy(&x, &bits, sizeof x);
-	return x;
-}
 
 /* x, or a zero of its sign for a subnormal one. */
 static uint32_t flushed(uint32_t bits)
@@ -30,7 +17,7 @@ static uint32_t flushed(uint32_t bits)
 
 uint16_t neap__bf16_round(float x)
 {
-	uint32_t bits = flushed(bits_of(x));
+	uint32_t bits = flushed(neap__float_bits(x));
 
 	if ((bits & 0x7FFFFFFFU) > 0x7F800000U)
 		return (uint16_t)(bits >> 16 | 0x40); /* a quiet NaN */
@@ -41,8 +28,9 @@ float neap__bf16_add(float sum, uint16_t a, uint16_t b)
 {
 	/* The scale of the second look: a result near 2^-126 has terms of at most 2^-100. */
 	const float least = 0x1p-126F, scale = 0x1p32F;
-	float x = float_of(flushed((uint32_t)a << 16)), y = float_of(flushed((uint32_t)b << 16));
-	float before = float_of(flushed(bits_of(sum))), after = fmaf(x, y, before);
+	float x = neap__bits_float(flushed((uint32_t)a << 16)),
+	      y = neap__bits_float(flushed((uint32_t)b << 16));
+	float before = neap__bits_float(flushed(neap__float_bits(sum))), after = fmaf(x, y, before);
 
 	/*
 	 * At 2^-126, fmaf may have rounded up what is smaller with 24 bits of precision; the

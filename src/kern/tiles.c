@@ -6,6 +6,7 @@
 #include "kern/kern.h"
 #include "kern/planes.h"
 #include "base/debug_log.h"
+#include "base/half.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -14,19 +15,12 @@
 
 enum { STRIP = NEAP__TILE_COLUMNS, DEPTH = NEAP__TILE_DEPTH, PLANES = NEAP__TILE_PLANES };
 
-static float float_of(uint32_t bits)
-{
-	float x;
-	memcpy(&x, &bits, sizeof x);
-	return x;
-}
-
 /* The planes of x. */
 static void split(uint16_t *plane, float x, int planes)
 {
 	for (int p = 0; p < planes; p++) {
 		plane[p] = neap__bf16_round(x);
-		float part = float_of((uint32_t)plane[p] << 16);
+		float part = neap__bits_float((uint32_t)plane[p] << 16);
 		x = isfinite(part) ? x - part : 0;
 	}
 }
@@ -158,7 +152,7 @@ static float some_number(struct tile_check *c, int top, int span)
 {
 	c->drawn = c->drawn * 6364136223846793005U + 1442695040888963407U;
 	uint32_t bits = (uint32_t)(c->drawn >> 32);
-	float x = float_of((bits & 0x807FFFFFU) | 0x3F800000U);
+	float x = neap__bits_float((bits & 0x807FFFFFU) | 0x3F800000U);
 
 	return ldexpf(x, top - (int)(c->drawn >> 24 & 0xFF) % span);
 }

@@ -8,6 +8,7 @@
  */
 #include "emulated_net.h"
 #include "emulator/emulator.h"
+#include "base/half.h"
 
 enum { CHUNK = 16, PRODUCT_WARPS = 4 };
 
@@ -37,13 +38,6 @@ static float *draw_numbers(size_t count, uint32_t *state)
 	return x;
 }
 
-static float float_of(uint32_t bits)
-{
-	float x;
-	memcpy(&x, &bits, sizeof x);
-	return x;
-}
-
 /* d + sum of x[k] y[k], rounded towards zero. */
 static float mma(float d, const float *x, const float *y, const int *order, int terms)
 {
@@ -54,14 +48,14 @@ static float mma(float d, const float *x, const float *y, const int *order, int 
 		sum += (double)x[order[i]] * (double)y[order[i]];
 	float result = (float)sum;
 	memcpy(&bits, &result, sizeof bits);
-	return fabs((double)result) > fabs(sum) ? float_of(bits - 1) : result;
+	return fabs((double)result) > fabs(sum) ? neap__bits_float(bits - 1) : result;
 }
 
 static void split(float *big, float *small, const float *x)
 {
 	for (int k = 0; k < CHUNK; k++) {
-		big[k] = float_of(mma_tf32(x[k]));
-		small[k] = float_of(mma_tf32(x[k] - big[k]));
+		big[k] = neap__bits_float(mma_tf32(x[k]));
+		small[k] = neap__bits_float(mma_tf32(x[k] - big[k]));
 	}
 }
 
@@ -75,8 +69,8 @@ static float chunk_of(const float *x, const float *y, enum neap_math math)
 
 	if (math == NEAP_MATH_BF16) {
 		for (int k = 0; k < CHUNK; k++) {
-			big[0][k] = float_of(mma_bf16_pair(x[k], 0) << 16);
-			big[1][k] = float_of(mma_bf16_pair(y[k], 0) << 16);
+			big[0][k] = neap__bits_float(mma_bf16_pair(x[k], 0) << 16);
+			big[1][k] = neap__bits_float(mma_bf16_pair(y[k], 0) << 16);
 		}
 		return mma(0, big[0], big[1], bf16, CHUNK);
 	}
@@ -258,7 +252,7 @@ static void not_finite(void **arg)
 	(void)arg;
 	for (int math = NEAP_MATH_TF32X3; math <= NEAP_MATH_BF16; math++) {
 		struct product p = product_make(4, 3, 20, 9, 1);
-		p.numbers[5] = float_of(0x7fffffffu);
+		p.numbers[5] = neap__bits_float(0x7fffffffu);
 		p.numbers[p.a.exact.width + 7] = INFINITY;
 		product_run(&p, (enum neap_math)math, 0);
 		for (int i = 0; i < 27; i++)

@@ -6,6 +6,7 @@
  */
 #include "test.h"
 
+#include "base/half.h"
 #include "base/philox.h"
 #include "kern/bf16.h"
 #include "kern/kern.h"
@@ -19,20 +20,6 @@ static uint64_t drawn;
 static uint32_t draw(void)
 {
 	return (uint32_t)(neap__random_uniform(7, 0, 0, drawn++) * 0x1p32);
-}
-
-static float float_of(uint32_t bits)
-{
-	float x;
-	memcpy(&x, &bits, sizeof x);
-	return x;
-}
-
-static uint32_t bits_of(float x)
-{
-	uint32_t bits;
-	memcpy(&bits, &x, sizeof bits);
-	return bits;
 }
 
 /* NULL: this processor lacks the instructions. */
@@ -80,16 +67,16 @@ static void known_results(void **arg)
 	};
 	(void)arg;
 	for (size_t i = 0; i < sizeof round / sizeof *round; i++)
-		assert_int_equal(neap__bf16_round(float_of(round[i].x)), round[i].rounded);
+		assert_int_equal(neap__bf16_round(neap__bits_float(round[i].x)), round[i].rounded);
 	for (size_t i = 0; i < sizeof add / sizeof *add; i++) {
-		float factor = float_of((uint32_t)add[i].a << 16), out = add[i].sum;
+		float factor = neap__bits_float((uint32_t)add[i].a << 16), out = add[i].sum;
 		uint32_t pairs[48] = {(uint32_t)add[i].b << 16};
-		assert_int_equal(bits_of(neap__bf16_add(add[i].sum, add[i].a, add[i].b)),
-			bits_of(add[i].result));
+		assert_int_equal(neap__float_bits(neap__bf16_add(add[i].sum, add[i].a, add[i].b)),
+			neap__float_bits(add[i].result));
 		struct neap__sample_rows sample = {.v = &factor, .count = 1, .out = &out};
 		if (hardware()) {
 			hardware()->product(&(struct neap__pairs){pairs, 1, 1}, &sample, 1);
-			assert_int_equal(bits_of(out), bits_of(add[i].result));
+			assert_int_equal(neap__float_bits(out), neap__float_bits(add[i].result));
 		}
 	}
 }
@@ -115,7 +102,7 @@ static void assert_same(const float *a, const float *b, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!isnan(a[i]) || !isnan(b[i]))
-			assert_int_equal(bits_of(a[i]), bits_of(b[i]));
+			assert_int_equal(neap__float_bits(a[i]), neap__float_bits(b[i]));
 }
 
 /* Two terms a sum: what the instruction computes of any numbers. */
@@ -131,12 +118,12 @@ static void same_arithmetic(void **arg)
 		float w[2 * LANES], out[LANES], expected[LANES], v[2];
 		uint32_t pairs[LANES], model[LANES];
 		int kind = round % 3;
-		v[0] = float_of(some_number(kind));
-		v[1] = float_of(some_number(kind));
+		v[0] = neap__bits_float(some_number(kind));
+		v[1] = neap__bits_float(some_number(kind));
 		for (int i = 0; i < 2 * LANES; i++)
-			w[i] = float_of(some_number(kind));
+			w[i] = neap__bits_float(some_number(kind));
 		for (int i = 0; i < LANES; i++)
-			out[i] = expected[i] = float_of(some_number(kind == 2 ? 3 : kind));
+			out[i] = expected[i] = neap__bits_float(some_number(kind == 2 ? 3 : kind));
 		struct neap__sample_rows sample = {.v = v, .count = 2, .out = out};
 		neap__bf16_pack(pairs, w, 2, LANES, ops->columns);
 		ops->product(&(struct neap__pairs){pairs, 2, LANES}, &sample, 1);

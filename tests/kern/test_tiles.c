@@ -7,6 +7,7 @@
  */
 #include "test.h"
 
+#include "base/half.h"
 #include "base/philox.h"
 #include "kern/bf16.h"
 #include "kern/kern.h"
@@ -26,20 +27,6 @@ static uint32_t draw(uint32_t below)
 	return (uint32_t)(neap__random_uniform(11, 0, 0, drawn++) * below);
 }
 
-static float float_of(uint32_t bits)
-{
-	float x;
-	memcpy(&x, &bits, sizeof x);
-	return x;
-}
-
-static uint32_t bits_of(float x)
-{
-	uint32_t bits;
-	memcpy(&bits, &x, sizeof bits);
-	return bits;
-}
-
 /* Kinds of numbers: near 1, of all sizes that give finite sums, with results near the smallest
  * normal number, and any bits. */
 enum kind { USUAL, WIDE, TINY, ANY, KINDS };
@@ -47,7 +34,7 @@ enum kind { USUAL, WIDE, TINY, ANY, KINDS };
 static float some_number(enum kind kind, int is_sum)
 {
 	uint32_t bits = (uint32_t)(neap__random_uniform(11, 0, 0, drawn++) * 0x1p32);
-	float mantissa = float_of((bits & 0x807FFFFFU) | 0x3F800000U);
+	float mantissa = neap__bits_float((bits & 0x807FFFFFU) | 0x3F800000U);
 
 	switch (kind) {
 	case USUAL:
@@ -57,7 +44,7 @@ static float some_number(enum kind kind, int is_sum)
 	case TINY:
 		return ldexpf(mantissa, (is_sum ? -120 : -60) - (int)draw(12));
 	default:
-		return float_of(bits);
+		return neap__bits_float(bits);
 	}
 }
 
@@ -147,7 +134,8 @@ static void assert_same(const struct product_case *c)
 {
 	for (size_t i = 0; i < (size_t)c->samples * c->columns; i++)
 		if (!isnan(c->out[0][i]) || !isnan(c->out[1][i]))
-			assert_int_equal(bits_of(c->out[0][i]), bits_of(c->out[1][i]));
+			assert_int_equal(
+				neap__float_bits(c->out[0][i]), neap__float_bits(c->out[1][i]));
 }
 
 /* Random products, and shapes around those of tiles. */
@@ -261,7 +249,7 @@ static void packed_planes(void **arg)
 					uint16_t part = neap__bf16_round(x);
 					assert_int_equal(
 						(uint16_t)(k & 1 ? pair : pair >> 16), part);
-					float as_float = float_of((uint32_t)part << 16);
+					float as_float = neap__bits_float((uint32_t)part << 16);
 					x = isfinite(as_float) ? x - as_float : 0;
 				}
 			}
@@ -315,7 +303,7 @@ static void known_results(void **arg)
 		neap__planes_pack(packed, cases[i / 2].term, n, 1, 3);
 		struct neap__planes m = neap__planes_of(packed, n, 1, 3);
 		both[i % 2]->product(&m, &sample, 1);
-		assert_int_equal(bits_of(out), bits_of(cases[i / 2].result));
+		assert_int_equal(neap__float_bits(out), neap__float_bits(cases[i / 2].result));
 	}
 }
 

@@ -2,29 +2,17 @@
 /* mma_model.c: what an mma instruction of a warp computes here (mma_model.h). */
 #include "mma_model.h"
 
+#include "base/half.h"
+
 #include <math.h>
 #include <string.h>
 
 enum { LANES = 32, ROWS = 16, COLUMNS = 8, TERMS_MOST = 16 };
 
-static float float_of(uint32_t bits)
-{
-	float x;
-	memcpy(&x, &bits, sizeof x);
-	return x;
-}
-
-static uint32_t bits_of(float x)
-{
-	uint32_t bits;
-	memcpy(&bits, &x, sizeof bits);
-	return bits;
-}
-
 /* To nearest, ties to even; a NaN becomes 0x7fff. */
 static uint32_t bf16_of(float x)
 {
-	uint32_t bits = bits_of(x);
+	uint32_t bits = neap__float_bits(x);
 
 	if (isnan(x))
 		return 0x7fff;
@@ -38,7 +26,7 @@ uint32_t mma_bf16_pair(float low, float high)
 
 uint32_t mma_tf32(float x)
 {
-	return isnan(x) ? 0x7fffffffu : (bits_of(x) + 0x1000u) & ~0x1fffu;
+	return isnan(x) ? 0x7fffffffu : (neap__float_bits(x) + 0x1000u) & ~0x1fffu;
 }
 
 /* Towards zero. */
@@ -47,7 +35,7 @@ static float truncated(double x)
 	float y = (float)x;
 
 	if (isfinite(y) && fabs((double)y) > fabs(x))
-		y = float_of(bits_of(y) - 1);
+		y = neap__bits_float(neap__float_bits(y) - 1);
 	return y;
 }
 
@@ -60,20 +48,21 @@ static void gather(float rows[ROWS][TERMS_MOST], float columns[TERMS_MOST][COLUM
 		for (int i = 0; i < 4; i++) {
 			int row = line + (i & 1) * 8, half = i >> 1;
 			if (kind == MMA_KIND_TF32) {
-				rows[row][pair + half * 4] = float_of(a[lane][i]);
+				rows[row][pair + half * 4] = neap__bits_float(a[lane][i]);
 				continue;
 			}
-			rows[row][2 * pair + half * 8] = float_of(a[lane][i] << 16);
-			rows[row][2 * pair + half * 8 + 1] = float_of(a[lane][i] & 0xffff0000u);
+			rows[row][2 * pair + half * 8] = neap__bits_float(a[lane][i] << 16);
+			rows[row][2 * pair + half * 8 + 1] =
+				neap__bits_float(a[lane][i] & 0xffff0000u);
 		}
 		for (int half = 0; half < 2; half++) {
 			if (kind == MMA_KIND_TF32) {
-				columns[pair + half * 4][line] = float_of(b[lane][half]);
+				columns[pair + half * 4][line] = neap__bits_float(b[lane][half]);
 				continue;
 			}
-			columns[2 * pair + half * 8][line] = float_of(b[lane][half] << 16);
+			columns[2 * pair + half * 8][line] = neap__bits_float(b[lane][half] << 16);
 			columns[2 * pair + half * 8 + 1][line] =
-				float_of(b[lane][half] & 0xffff0000u);
+				neap__bits_float(b[lane][half] & 0xffff0000u);
 		}
 	}
 }
