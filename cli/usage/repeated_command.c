@@ -66,7 +66,8 @@ static int word_bytes(const char *text)
 			quoted ^= text[n] == '\'';
 		n++;
 	}
-	while (n > 0 && strchr(".,;:", text[n - 1]))
+	/* "Pass --drop temp. to ignore it": the sentence goes on, so the point is of the name. */
+	while (n > 0 && strchr(strncmp(text + n, " to ", 4) == 0 ? ",;" : ".,;:", text[n - 1]))
 		n--;
 	return n;
 }
@@ -198,14 +199,18 @@ void cli_repeat_add(char *line, size_t size)
 
 	/* A command that ends the line already has to stay its end. */
 	if (!given.options || given.words > WORDS_MOST || strstr(line, "neap encode ") ||
-		strstr(line, "shell command"))
+		strstr(line, "shell command") || given.dir[0] == '-')
 		return;
 	int count = find_proposed(all, line, &rest);
-	if (!count)
+	/* A column whose name is a word of sentences, such as "to", is not found in the line. */
+	if (!count || (strcmp(all[0].option->name, "drop") == 0 && !all[0].value))
 		return;
 	neap__text_add(&command, ". The whole command with --%s: neap encode %s --out %s",
 		all[0].option->name, neap__quoted(given.dir), neap__quoted(given.out));
 	add_words(&command, all, count, line, rest, &list);
+	if (list && all[0].value && strncmp(all[0].value, list, strlen(list)) == 0 &&
+		all[0].value[strlen(list)] == ',')
+		list = NULL; /* the proposal has the list so far */
 	for (int i = 0; i < count; i++) {
 		const struct cli_option *o = all[i].option;
 		neap__text_add(&command, " --%s", o->name);
