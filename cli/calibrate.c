@@ -371,7 +371,7 @@ int cli_calibrate(int argc, char **argv)
 		.batch = defaults.batch,
 		.progress = on_progress,
 		.user = &bar};
-	struct cli_net_choices choices;
+	struct cli_net_choices choices = {0};
 	const char *out = NULL, *data[1];
 	int64_t seed = 1;
 	int json = 0;

@@ -387,7 +387,7 @@ int cli_compare(int argc, char **argv)
 		.progress = on_progress,
 		.say = on_line,
 		.user = &comparing};
-	struct cli_net_choices choices;
+	struct cli_net_choices choices = {0};
 	struct cli_list strategies = {0};
 	const char *names[CLI_LIST_MAX + 1] = {0}, *data[1];
 	const char *chain = NULL;

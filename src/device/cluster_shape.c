@@ -118,7 +118,8 @@ int neap__device_clusters_check(
 	for (int l = 0; l < device.layers && device.clusters; l++) {
 		fit += device.clusters[l].forward.blocks && device.clusters[l].backward.blocks;
 		const struct layer_at at = {&device, l};
-		if (!device.lif[l].is_recurrent || device.lif[l].is_masked || has_delays(&at))
+		if (!device.lif[l].is_recurrent || device.lif[l].is_masked || has_delays(&at) ||
+			neap__device_above_sums(&device, l) == DEVICE_BY_MASK)
 			continue;
 		/* The smallest one is the one that a larger cluster would have room for. */
 		units = !recurrent++ || device.lif[l].units < units ? device.lif[l].units : units;
@@ -128,8 +129,9 @@ int neap__device_clusters_check(
 	if (rc == 0 && !fit && !recurrent)
 		return neap__fail(NEAP_EUSAGE,
 			"clusters keep the recurrent weights of layers of lif, cubalif, alif and "
-			"adlif in shared memory, and the network has no such layer of density 1 "
-			"without delays above 1 step before and after it. Pass the device without "
+			"adlif in shared memory, and the network has no such layer of density 1, "
+			"below another of density 1, without delays above 1 step before and after "
+			"it. Pass the device without "
 			"'clusters': --device cuda");
 	if (rc == 0 && !fit)
 		return neap__fail(NEAP_EUSAGE,

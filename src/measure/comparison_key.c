@@ -48,5 +48,9 @@ uint64_t neap__comparison_key(const struct neap__comparison *c)
 	}
 	if (net->math != NEAP_MATH_EXACT)
 		key = text(key, net->math == NEAP_MATH_BF16 ? "bf16" : "tf32x3");
+	if (net->products != NEAP_CHAINS)
+		key = text(key, "tiles");
+	if (net->precision == NEAP_BF16) /* parameters have as many bytes as floats */
+		key = text(key, "precision bf16");
 	return key;
 }

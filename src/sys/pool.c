@@ -218,7 +218,8 @@ static void *worker_main(void *arg)
 
 	neap__subnormals_off();
 	for (;;) {
-		while (!has_processor(pool, worker->index) && !atomic_load(&pool->quit))
+		/* Before the first job, the thread that creates the pool may still write to it. */
+		while (seen && !has_processor(pool, worker->index) && !atomic_load(&pool->quit))
 			neap__sleep(LOAN_LOOK);
 		wait_for_job(pool, seen);
 		if (atomic_load(&pool->quit))

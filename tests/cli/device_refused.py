@@ -88,7 +88,8 @@ CLUSTERS = [
     ("cuda:0:clusters=", "major=9", "lif:9r,li", "2, 4, 8 or 16 blocks"),
     ("cuda:clusters=8", "major=8", "lif:9r,li", "compute capability 9.0"),
     ("cuda:clusters=8", "major=9", "lif:9,li", "after it. Pass the device without 'clusters': --device cuda"),
-    ("cuda:clusters=8", "major=9", "lif:9r,li:delay=2", "no such layer of density 1 without delays above 1 step before and after it"),
+    ("cuda:clusters=8", "major=9", "lif:9r,lif:9:density=0.5,li", "no such layer of density 1, below another of density 1"),
+    ("cuda:clusters=8", "major=9", "lif:9r,li:delay=2", "below another of density 1, without delays above 1 step before and after it"),
     ("cuda:clusters=4", "major=9", "lif:512r,li", "the smallest has 512 units. Pass a larger number, up to clusters=16, or the device without 'clusters': --device cuda"),
     ("cuda:1:clusters=8", "major=9", "lif:9r,li", "device 'cuda:1': the number of devices is 1"),
 ]

@@ -246,7 +246,7 @@ static void rows(void **arg)
 	}
 }
 
-/* Infinities and numbers that are none stay such. */
+/* What is not finite stays so; in tf32x3, an infinity becomes a NaN. */
 static void not_finite(void **arg)
 {
 	(void)arg;

@@ -10,8 +10,8 @@
  *   and subnormal floats are flushed to 0 (-ftz=true), as the CPU code of neap does.
  * - SYNC() is reached by all threads of a block. The threads of a block form one dimension; their
  *   number is a multiple of 32.
- * - Threads exchange values by shared memory and SYNC(), except in VOTE() and SUM16(), or by device
- *   memory and SYNC_MEMORY().
+ * - Threads exchange values by shared or device memory and SYNC(), except in VOTE() and SUM16(), or
+ *   by device memory alone and SYNC_MEMORY().
  * - An array of a thread has constant indices in loops that UNROLL unrolls, so that it is in
  *   registers. ROLLED before a loop keeps a compiler from unrolling it, which needs registers.
  * - There are no atomic additions of floating-point numbers: every sum has a fixed order.
@@ -61,7 +61,7 @@
 #define THREAD ((int)get_local_id(0))
 #define BLOCK ((int)get_group_id(0))
 #define THREADS ((int)get_local_size(0))
-#define SYNC() barrier(CLK_LOCAL_MEM_FENCE)
+#define SYNC() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define SYNC_MEMORY() barrier(CLK_GLOBAL_MEM_FENCE)
 #define SHARED_BEGIN() unsigned shared_used = 0
 #define SHARED(type, name, count)                                                                  \

@@ -81,7 +81,7 @@ enum {
 	DEVICE_BIG_TERMS = 16,
 	/*
 	 * The same for tensor cores, multiples of 64 of which 4 warps have chunks of 16, and 32 of
-	 * big tiles; and numbers of a stage in shared memory, of which there are 3 with 39 to 55 KB
+	 * big tiles; and numbers of a stage in shared memory, of which there are 3 with 38 to 56 KB
 	 * in all: more would leave no room for two blocks of a multiprocessor.
 	 */
 	DEVICE_MATH_TERMS = 64,
