@@ -94,13 +94,17 @@ char *neap__model_table_target(const struct neap__safetensors *file, int classes
 	char *const *feature, int count)
 {
 	struct neap__csv csv;
-	char **name = NULL, **header = NULL, *found = NULL;
+	char **name = NULL, **header = NULL, **sample = NULL, *found = NULL;
+	int nsamples = 0;
 	int64_t fields = 0;
 	enum neap_target target = neap__model_target(file);
 	int is_number = target == NEAP_TARGET_NUMBERS || target == NEAP_TARGET_SERIES;
 
 	if (neap__model_class_names(&name, file, classes) < 0 || !name)
 		return NULL;
+	/* Numbers of samples can look like classes. */
+	if (neap__model_texts(&sample, &nsamples, file, NEAP__MODEL_SAMPLES) < 0)
+		nsamples = 0;
 	if (neap__csv_open(&csv, path) == 0 && neap__csv_next(&csv) > 0) {
 		fields = csv.fields;
 		header = calloc((size_t)fields, sizeof *header);
@@ -113,12 +117,14 @@ char *neap__model_table_target(const struct neap__safetensors *file, int classes
 	if (header && !found && neap__csv_next(&csv) > 0)
 		for (int64_t i = 0; i < fields && i < csv.fields && !found; i++)
 			if (header[i] && !is_among(header[i], feature, count) &&
+				!is_among(header[i], sample, nsamples) &&
 				is_among(csv.field[i], name, classes))
 				found = strdup(header[i]);
 	for (int64_t i = 0; header && i < fields; i++)
 		free(header[i]);
 	free(header);
 	neap__csv_close(&csv);
+	neap__model_class_names_free(sample, nsamples);
 	neap__model_class_names_free(name, classes);
 	return found;
 }

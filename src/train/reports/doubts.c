@@ -236,9 +236,9 @@ static int is_one_hot(const struct neap_dataset *set, const float *row)
 	return ones == 1;
 }
 
-/* How many rows of targets a sample has, all of them one-hot, masked ones left out; -1: one is not,
- * or cannot be read. */
-static int64_t one_hot_rows(const struct neap__data *d, int64_t index)
+/* How many rows of targets a sample has, all of them one-hot, masked ones left out and counted in
+ * *masked; -1: one is not, or cannot be read. */
+static int64_t one_hot_rows(const struct neap__data *d, int64_t index, int64_t *masked)
 {
 	const struct neap_dataset *set = d->set;
 	int64_t width = d->info.classes, most = PIECE / width, rows = 0, n;
@@ -251,8 +251,10 @@ static int64_t one_hot_rows(const struct neap__data *d, int64_t index)
 		if (!set->numbers && neap__step_targets(d->set, index, t, t + n, NULL, piece) < 0)
 			return -1;
 		for (int64_t k = 0; k < n; k++, row += width) {
-			if (isnan(row[0])) /* a step that is masked */
+			if (isnan(row[0])) { /* a step that is masked */
+				++*masked;
 				continue;
+			}
 			if (!is_one_hot(set, row))
 				return -1;
 			rows++;
@@ -265,12 +267,12 @@ static int64_t one_hot_rows(const struct neap__data *d, int64_t index)
 static void say_one_hot(const struct neap__trainer *trainer)
 {
 	const struct neap__data *d = &trainer->data;
-	int64_t width = d->info.classes, rows = 0;
+	int64_t width = d->info.classes, rows = 0, masked = 0;
 
 	if (!trainer->mse_by_default || width < 2 || width > PIECE || trainer->options.next)
 		return;
 	for (int64_t i = 0; i < d->nfirst && rows < ANSWERS / width; i++) {
-		int64_t found = one_hot_rows(d, d->first ? d->first[i] : i);
+		int64_t found = one_hot_rows(d, d->first ? d->first[i] : i, &masked);
 		if (found < 0)
 			return;
 		rows += found;
@@ -279,9 +281,10 @@ static void say_one_hot(const struct neap__trainer *trainer)
 		return;
 	neap__trainer_say(trainer,
 		"warning: y is one-hot, %d numbers of which one is 1, and is learned as %d "
-		"quantities, with the loss mse. If they are classes, store integers: y.argmax(-1); "
+		"quantities, with the loss mse. If they are classes, store integers: "
+		"y.argmax(-1)%s; "
 		"if not, --loss mse",
-		d->info.classes, d->info.classes);
+		d->info.classes, d->info.classes, masked ? ", and -1 in masked steps" : "");
 }
 
 /* Features and steps of x that look exchanged, as (sample, feature, time) is the order elsewhere.
