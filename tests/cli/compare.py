@@ -253,6 +253,21 @@ def journal_continues():
     return f"{done.stderr}" if done.returncode or "continues" in done.stderr else None
 
 
+def journal_of_other_sums():
+    """A pass does not continue from a commit of products in another order or precision."""
+    with tempfile.TemporaryDirectory(prefix="neap-test-", dir="/var/tmp") as disk:
+        command = ["compare", "randman:steps=2500,samples=8,units=50", "--net", "egru:32,lif:48r,li", "--memory", "1M", "--strategy",
+                   "revolve", "--threads", "1", "--journal", disk, "--journal-every", "1ms"]
+        os.environ["NEAP_ISA"] = "lowered"
+        try:
+            if interrupted(command, disk + "/neap.journal") == 0:
+                return "not interrupted"
+            done = neap(*command, "--products", "tiles")
+        finally:
+            del os.environ["NEAP_ISA"]
+    return f"{done.returncode} {done.stderr}" if "continues" in done.stderr else None
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         write_recordings(os.path.join(folder, "wavs"))
@@ -277,6 +292,7 @@ def main():
         tap.run("a small tier", small_tier)
         tap.run("tapes that do not fit", refused_tapes)
         tap.run("a journal that continues", journal_continues)
+        tap.run("a journal of other sums", journal_of_other_sums)
         tap.run("memory does not grow with the steps", memory_does_not_grow, slow)
         tap.run("dense peaks are the plan's", peaks, data, slow, True)
         tap.run("sparse peaks are within it", peaks, data, slow, False)

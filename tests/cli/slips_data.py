@@ -123,6 +123,7 @@ def tables():
     for name, cell in {"volts": "{:.1f}V", "speed": "{:.1f} m/s", "share": "{:.0f}%", "degrees": "{:.0f}°C"}.items():
         table(name + ".csv", ["u"], change=lambda i, t, row, cell=cell: [row[0], cell.format(i + t), row[2]])
     table("two-units.csv", ["u", "v"], change=lambda i, t, row: [row[0], f"{i}mm", f"{t}mm", row[3]])
+    table("pointed.csv", ["u", "temp.", "w"], change=lambda i, t, row: [row[0], row[1], f"x{t}", f"y{i}", row[4]])
     table("truth.csv", ["u", "v", "w"], change=lambda i, t, row: [row[0], ("TRUE", "FALSE")[t % 2], row[2], ("true", "false")[i % 2], row[4]])
     table("blanks.csv", ["u"], change=lambda i, t, row: [row[0], f"{i + 1} 234.5", row[2]])
     write("plain-walk.csv", "\n".join([",".join(axes), *(",".join(row[1:-1]) for row in parts)]) + "\n")
