@@ -65,8 +65,8 @@ int neap__tiles_choose(struct neap_net *net, enum neap__isa isa)
 			"NEAP_ISA, or set it to lowered (same results, slow)",
 			neap__isa_name(isa));
 	return neap__fail(NEAP_EUSAGE,
-		"--products tiles: this processor has no AVX-512; use --products chains, or set "
-		"NEAP_ISA=lowered (same results as with AVX-512 or AMX, slow)");
+		"--products tiles: this processor has no AVX-512; set NEAP_ISA=lowered (same "
+		"results as with AVX-512 or AMX, slow), or train with --products chains");
 }
 
 /* 1: in float, a tensor's products are computed in tiles where there are many spikes. */
