@@ -179,6 +179,7 @@ def arrays(tap, folder, rng):
             (("--sensor", "40x50"), {"width": 40, "height": 50}, 4000)):
         tap.check(f"npz: {' '.join(map(str, options))}",
                   encode(folder, path, [channels(s, **settings) for s in samples], labels, keys, inputs, *options))
+    tap.check("npz: --classes N keeps N names", encode(folder, path, want, labels, keys, 2312, "--classes", 3))
     del more["classes"], more["sensor_size"]
     np.savez(path, **columns, **more)
     tap.check("npz: --sensor, --classes N", encode(folder, path, want, labels, list("0123"), 2312, "--sensor", "34x34",
@@ -522,7 +523,9 @@ def refusals(tap, folder, root, whole):
         refused(tap, name, word, npz)
     np.savez(npz, **good)
     refused(tap, "more --classes than the array", "array 'classes' with 2 names, and --classes has 10 other ones", npz, "--classes", "10")
-    refused(tap, "other --classes than the array", "array 'classes' with 2 names, and --classes has 2 other ones", npz, "--classes", "2")
+    with open(os.path.join(folder, "others.txt"), "w") as file:
+        file.write("0\nb\n")
+    refused(tap, "other --classes than the array", "array 'classes' with 2 names, and --classes has 2 other ones", npz, "--classes", file.name)
     refused(tap, "a crop beyond", "--crop", npz, "--crop", "6x5")
     refused(tap, "a sensor of one number", "--sensor", npz, "--sensor", "34")
 

@@ -139,13 +139,19 @@ static int no_classes(const struct labels *s)
 		s->columns->path, most, most + 1, most);
 }
 
-/* The names of --classes, if there are any, must be those of the array 'classes'. */
+/* The names of --classes, if there are any, must be those of the array 'classes', or 0, 1, ... as
+ * for a number of classes: then the names of the array are kept. */
 static int check_classes(const struct labels *s, const struct neap_event_options *options)
 {
 	const struct neap__event_source *o = s->source;
-	int same = options->nclasses == o->classes;
-	for (int k = 0; options->classes && same && k < o->classes; k++)
-		same = strcmp(options->classes[k], o->class_name[k]) == 0;
+	int same = options->nclasses == o->classes, numbered = same;
+	for (int k = 0; options->classes && (same || numbered) && k < o->classes; k++) {
+		char number[16];
+		neap__print(number, sizeof number, "%d", k);
+		same = same && strcmp(options->classes[k], o->class_name[k]) == 0;
+		numbered = numbered && strcmp(options->classes[k], number) == 0;
+	}
+	same = same || numbered;
 	if (!options->classes || same)
 		return 0;
 	return neap__fail(NEAP_EUSAGE,
