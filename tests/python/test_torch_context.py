@@ -158,7 +158,7 @@ def test_truncated_gradients_differ(layer):
     assert abs(cosine - 1) < 1e-6 and error < 1e-6 and abs(norm - 1) < 1e-6
 
 
-# States that grow
+# States and tapes of different sizes
 
 class Cache(torch.nn.Module):
     """Attention over all earlier states, which are the state."""
