@@ -44,8 +44,9 @@ int cli_net_choices_into(
 #define CLI_NET_OPTIONS(net, choices) \
 	CLI_GROUP("Network"), \
 	{.name = "net", .kind = CLI_TEXT, .into = &(net).spec, .argument = "SPEC", \
-		.help = "layers from the input to the output: lif:256r,li; NAME is a built-in cell or a cell file, as in " \
-			"my.cell:256r,li", .given = &(choices).net_given}, \
+		.help = "layers from the input to the output; NAME is a built-in cell or a cell file, as in my.cell:256r,li " \
+			"(default: lif:256r,li for spikes; gru:256,li for numbers and texts, unless an option of spiking cells " \
+			"is given)", .given = &(choices).net_given}, \
 	{.name = "dt", .kind = CLI_TIME, .into = &(net).dt, .argument = "TIME", \
 		.unit = "ms", \
 		.help = "duration of a time step (default 1ms)", .low = 1e-6, .high = 10}, \

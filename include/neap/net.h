@@ -168,6 +168,11 @@ enum neap_readout { NEAP_READOUT_TABLE(NEAP_X) NEAP_READOUTS };
 struct neap_net_options {
 	uint32_t size; /* sizeof(struct neap_net_options) */
 	enum neap_precision precision;
+	/*
+	 * NULL: gru:256,li if the inputs are `values`, lif:256r,li if they are spikes or an option
+	 * is given that only spiking cells have (tau, reset, surrogate and so on). neap_train and
+	 * neap_compare choose gru:256,li for texts as well.
+	 */
 	const char *spec;
 	int inputs, classes;
 	double dt; /* seconds per step */
@@ -258,7 +263,7 @@ struct neap_net_options {
 
 /* clang-format off */
 #define NEAP_NET_OPTIONS_DEFAULTS(X) \
-	X(spec, "lif:256r,li") X(dt, 1e-3) X(surrogate, NEAP_TRIANGLE) X(width, 0.5) X(height, 1.0) X(tau, 20e-3) \
+	X(spec, NULL) X(dt, 1e-3) X(surrogate, NEAP_TRIANGLE) X(width, 0.5) X(height, 1.0) X(tau, 20e-3) \
 	X(tau_out, NEAP_TAU_OUT_AUTO) X(scale, 0.5) X(recurrent_scale, 0.3) X(density, 1.0) \
 	X(readout, NEAP_READ_AUTO) X(time_unit, 1e-3) X(init, NEAP_INIT_AUTO)
 #define NEAP_NET_OPTIONS_INIT NEAP__INIT(neap_net_options, NEAP_NET_OPTIONS_DEFAULTS(NEAP__INIT_FIELD))

@@ -54,6 +54,7 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 	struct neap_net_options net = *source->net;
 	const char *loss = source->loss;
 	char changed[NEAP__FIT_LINE];
+	neap__spec_fit(&net, one->set);
 	NEAP_TRY(neap__target_fit(&net, &loss, &info, changed));
 	if (one->set->ops->values && !source->no_normalise)
 		NEAP_TRY(neap__rows_normalise(one->set, NULL, 0));

@@ -59,6 +59,12 @@ static int attribute(const struct neap_dataset *set, const char *name)
 	return 0;
 }
 
+void neap__spec_fit(struct neap_net_options *net, const struct neap_dataset *set)
+{
+	if (!net->spec)
+		net->spec = neap__automatic_spec(net, set->info.values || set->ops->adopt);
+}
+
 void neap__shape_fit(
 	struct neap_net_options *net, const struct neap_dataset *set, char text[NEAP__SHAPE_TEXT])
 {

@@ -8,6 +8,9 @@
 
 enum { NEAP__FIT_LINE = 160 };
 
+/* Chooses the specification for the inputs of a set if none is given. */
+void neap__spec_fit(struct neap_net_options *net, const struct neap_dataset *set);
+
 /*
  * Fits net and loss to a set: inputs that are values; the readout `step` instead of
  * `auto` or `mean` if targets are per step; mse instead of cross-entropy, and no smoothing by

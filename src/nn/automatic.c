@@ -10,6 +10,18 @@
 /* Seconds of a readout's smoothing where it has some by default: as membranes have. */
 #define TAU_OUT 20e-3
 
+const char *neap__automatic_spec(const struct neap_net_options *o, int numbers)
+{
+	const struct neap_net_options usual = NEAP_NET_OPTIONS_INIT;
+	int spiking = o->reset != usual.reset || o->reset_value != usual.reset_value ||
+		      o->detach || o->surrogate != usual.surrogate || o->width != usual.width ||
+		      o->height != usual.height || o->support != usual.support ||
+		      o->threshold != usual.threshold || o->tau != usual.tau || o->euler ||
+		      o->learn != usual.learn || o->smooth;
+
+	return numbers && !spiking ? "gru:256,li" : "lif:256r,li";
+}
+
 /* 1: the layer is a readout that gets numbers: of a cell without spikes, or the inputs. */
 static int reads_numbers(const struct neap_net *net, const struct neap__layer *layer)
 {

@@ -824,11 +824,13 @@ static int read_shape(struct neap__plane *plane, const char *text)
 
 int neap__net_parse(struct neap_net *net)
 {
+	if (!net->options.spec)
+		net->options.spec = neap__automatic_spec(&net->options, net->options.values);
 	const char *spec = net->options.spec, *p = spec, *end;
 	struct neap__text text = {0};
 	int layers = 1, rc = 0;
 
-	if (!spec || !*spec)
+	if (!*spec)
 		return neap__fail(NEAP_EUSAGE, "--net: the value is empty; try lif:256r,li");
 	end = spec + strlen(spec);
 	for (const char *c = spec; *c; c++)

@@ -14,6 +14,13 @@
  */
 int neap__net_parse(struct neap_net *net);
 
+/*
+ * The specification if none is given. Gated cells learn sequences of numbers and texts better than
+ * spiking ones, whose inputs are spikes (docs/learning.md has measurements); options that only
+ * spiking cells have ask for these.
+ */
+const char *neap__automatic_spec(const struct neap_net_options *o, int numbers);
+
 /* As tau_out: NEAP_TAU_OUT_AUTO of a net whose answers are numbers. */
 #define NEAP__TAU_OUT_NUMBERS (-2.0)
 

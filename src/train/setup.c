@@ -294,6 +294,7 @@ static int open_data(struct neap__trainer *trainer)
 		NEAP_TRY(from_fits(trainer));
 	if (trainer->from.tensors > 0)
 		NEAP_TRY(match_features(trainer, &trainer->from));
+	neap__spec_fit(&o->net, d->set);
 	neap__shape_fit(&o->net, d->set, trainer->shape);
 	NEAP_TRY(neap__dataset_channels(d->set, o->net.inputs));
 	NEAP_TRY(neap_dataset_info(d->set, &d->info));
