@@ -39,8 +39,16 @@ TESTS = {
 # Folders or files, and tests by name (a name that ends in * stands for all that begin so).
 COMMANDS = {
     "src/train": ["cli_train"],
-    "src/measure": ["cli_compare", "cli_calibrate", "cli_memory_total"],
+    "src/train/answers": ["cli_train", "cli_answers", "cli_answer_files", "cli_advice"],
+    "src/train/nir": ["cli_train", "python_nir"],
+    "src/train/reports": ["cli_train", "cli_train_warnings", "cli_reports", "cli_rates"],
+    "src/train/batch_planning.c": ["cli_train", "cli_late"],
+    "src/measure": ["cli_compare", "cli_calibrate", "cli_late", "cli_memory_total"],
     "src/data": ["cli_train"],
+    "src/data/coding": ["cli_train", "cli_codings"],
+    "src/data/events": ["cli_train", "cli_events", "cli_event_files"],
+    "src/data/tables": ["cli_train", "cli_tables", "cli_rows"],
+    "src/sweep/trace": ["cli_trace", "cli_traces"],
     "src/store": ["cli_late"],
     "include": ["python_library", "laws"],
     "cli": ["cli_help", "cli_saved", "cli_mistakes", "cli_slips_runs"],
@@ -83,6 +91,13 @@ def names_of_folder(rows, folder):
     return {row["name"] for row in rows if any(f"/tests/{folder}/" in part for part in row["cmd"])}
 
 
+def names_of_commands(rows, path):
+    """The tests that COMMANDS names for a file."""
+    wanted = row_of(COMMANDS, path)
+    return {row["name"] for row in rows for name in wanted
+            if row["name"] == name or name.endswith("*") and row["name"].startswith(name[:-1])}
+
+
 def names_of(rows, path):
     """The tests that belong to a file of the tree."""
     stem = os.path.splitext(os.path.basename(path))[0]
@@ -94,10 +109,7 @@ def names_of(rows, path):
         return own or names_of_folder(rows, folder) or others
     found = {name for folder in row_of(TESTS, path) for name in names_of_folder(rows, folder)}
     same = {stem, "test_" + stem, "cli_" + stem, "python_" + stem}
-    for row in rows:
-        found |= {row["name"] for name in row_of(COMMANDS, path)
-                  if row["name"] == name or name.endswith("*") and row["name"].startswith(name[:-1])}
-        found |= {row["name"]} & same
+    found |= names_of_commands(rows, path) | {row["name"] for row in rows} & same
     return found or others
 
 

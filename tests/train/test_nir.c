@@ -10,18 +10,25 @@
 #include "base/text.h"
 #include "train/model.h"
 #include "train/nir/nir_model.h"
+#include "train/settings.h"
 
 #include <neap/data.h>
 
-static struct neap_net *make_net(const char *spec)
+static struct neap_net_options options_of(const char *spec)
 {
 	struct neap_net_options o = NEAP_NET_OPTIONS_INIT;
-	struct neap_net *net;
 	o.spec = spec;
 	o.inputs = 5;
 	o.classes = 3;
 	o.threads = 1;
 	o.precision = NEAP_DOUBLE;
+	return o;
+}
+
+static struct neap_net *make_net(const char *spec)
+{
+	struct neap_net_options o = options_of(spec);
+	struct neap_net *net;
 	if (neap_net_create(&net, &o) < 0)
 		fail_msg("%s", neap_detail());
 	return net;
@@ -271,11 +278,107 @@ static void delays(void **state)
 	}
 }
 
+/* A layer may receive a later one of which the inputs reach nothing without it, whatever else its own input feeds. */
+static void connections_back(void **state)
+{
+	static const struct {
+		const char *spec;
+		int rc;
+	} cases[] = {
+		{"lif:6:reset=hard,lif:4:reset=hard:from=layer0+layer2,lif:4:reset=hard,li", 0},
+		{"lif:6:reset=hard,lif:4:reset=hard:from=layer0+layer2,lif:4:reset=hard:from=layer0+"
+		 "layer1,li",
+			NEAP_EUSAGE},
+	};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		const struct neap__safetensors none = {0};
+		struct neap__nir_graph graph = {0};
+		struct neap__text lost = {0};
+		struct neap_net *net = make_net(cases[i].spec);
+		assert_int_equal(
+			neap__nir_model_graph(&graph, net, &none, 1, &lost), cases[i].rc);
+		if (cases[i].rc)
+			assert_non_null(strstr(neap_detail(), "the inputs also reach"));
+		neap__nir_free(&graph);
+		neap__text_free(&lost);
+		neap_net_free(net);
+	}
+}
+
+/* 1: the model of a graph is the network of its metadata; 0: the one of its nodes, or refused. */
+static int is_described(const struct neap__nir_graph *graph, const char *text)
+{
+	const struct neap__nir_hints hints = {0};
+	struct neap__safetensors file;
+
+	if (neap__nir_model_of(&file, graph, "net.nir", &hints) < 0)
+		return 0;
+	int same = strcmp(neap__safetensors_meta(&file, "neap.net"), text) == 0;
+	neap__safetensors_free(&file);
+	return same;
+}
+
+/* The network of the metadata is taken only while no node contradicts it; nodes are changed one number at a time. */
+static void contradicted_metadata(void **state)
+{
+	static const char *const specs[] = {
+		"lif:conv=2x1:channels=2:shape=1x5x1:dilation=2x1:pad=1x0:conv_pool=2x1:reset=hard,"
+		"cubalif:4r:reset=hard:delay=3,li",
+		"lif:pool=2x1:pooling=avg:conv=1:channels=2:shape=1x5x1:reset=hard,li:pool=2x1:pool_stride=1"};
+	double dt = 1e-3;
+	const struct neap__nir_array one = {.count = 1, .data = &dt};
+	int changes = 0;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct neap__nir_graph graph;
+		struct neap_net_options o = options_of(specs[i]);
+		struct neap__json json = {0};
+		graph_of(&graph, specs[i]);
+		neap__settings_write_net(&json, &o);
+		const char *text = json.text.data;
+		assert_int_equal(neap__nir_add_numbers(&graph, "dt", &one), 0);
+		assert_int_equal(neap__nir_add_text(&graph, "neap.net", text), 0);
+		if (!is_described(&graph, text))
+			fail_msg("%s is not taken", text);
+		for (int n = 0; n < graph.nodes; n++)
+			for (int p = 0; p < NEAP__NIR_PARAMS; p++) {
+				struct neap__nir_array *a = &graph.node[n].param[p];
+				char name[16];
+				int optional;
+				if (graph.node[n].type == NEAP__NIR_FLATTEN)
+					continue;
+				if (neap__nir_param_name(name, graph.node[n].type, p, &optional) <
+						0 ||
+					strcmp(name, "weight") == 0 || strcmp(name, "bias") == 0 ||
+					strncmp(name, "input_", 6) == 0) /* follow from other nodes */
+					continue;
+				for (int64_t k = 0; k < a->count; k++)
+					/* A padding of -1 is "same", which may be 0. */
+					for (int more = a->data[k] > 0 ? -1 : 1; more <= 1; more += 2) {
+						double was = a->data[k];
+						a->data[k] += more * (was > 0 && was < 1 ? was / 2 : 1);
+						if (is_described(&graph, text))
+							fail_msg("%s.%s[%d] %g, not %g", graph.node[n].name,
+								name, (int)k, a->data[k], was);
+						a->data[k] = was;
+						changes++;
+					}
+			}
+		neap__nir_free(&graph);
+		neap__text_free(&json.text);
+	}
+	assert_true(changes > 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back),
 		cmocka_unit_test(damaged), cmocka_unit_test(refused_graphs),
 		cmocka_unit_test(refused_edges), cmocka_unit_test(hostile_metadata),
-		cmocka_unit_test(delays)};
+		cmocka_unit_test(delays), cmocka_unit_test(connections_back),
+		cmocka_unit_test(contradicted_metadata)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
