@@ -279,6 +279,48 @@ static void all_intervals(void **state)
 	assert_true(feasible > 60);
 }
 
+/* Bits of what the actions of a plan send to the tier and keep in slots: 1 states in slots, 2 states and 4 logs sent. */
+static int places_of(const struct neap_problem *p, const struct neap_plan *plan)
+{
+	struct neap_schedule *s;
+	struct neap_action a;
+	int places = 0;
+	assert_int_equal(neap_schedule_open(&s, p, plan), 0);
+	while (neap_schedule_next(s, &a) > 0) {
+		if (a.kind == NEAP_SAVE)
+			places |= 1;
+		if (a.kind == NEAP_PUT)
+			places |= a.payload == NEAP_LOG ? 4 : 2;
+	}
+	neap_schedule_close(s);
+	return places;
+}
+
+/* Each way to keep states and logs is the best one of some problem. */
+static void all_places(void **state)
+{
+	(void)state;
+	struct random r = {test_seed(9), 0};
+	int seen[8] = {0};
+	for (int i = 0; i < 400; i++) {
+		struct neap_problem p =
+			logged(4 + below(&r, 40), 10 + (uint64_t)below(&r, 20), 0, 0);
+		struct neap_plan plan = {.size = sizeof plan};
+		p.chain.state = p.chain.live = 1 + (uint64_t)below(&r, 30);
+		p.chain.log = 1 + (uint64_t)below(&r, (int64_t)p.chain.tape - 1);
+		p.memory = p.chain.live + p.chain.tape + (uint64_t)below(&r, 160);
+		add_tier(&p, NEAP_INFINITE, 0, NEAP_TIER_DUPLEX);
+		p.tiers[0].write_rate = p.tiers[0].read_rate = decades(&r, 1, 30);
+		p.tiers[0].write_fixed = p.tiers[0].read_fixed = uniform(&r);
+		assert_int_equal(neap_plan_make(&plan, &p, "replay", NULL), 0);
+		if (plan.feasible)
+			seen[places_of(&p, &plan)]++;
+	}
+	/* Both in tier 0; states sent, perhaps from a slot; logs sent; both sent. */
+	fprintf(stderr, "# %d %d %d %d\n", seen[1], seen[2] + seen[3], seen[5], seen[6] + seen[7]);
+	assert_true(seen[1] > 0 && seen[2] + seen[3] > 0 && seen[5] > 0 && seen[6] + seen[7] > 0);
+}
+
 struct text {
 	char data[65536];
 	size_t length;
@@ -356,6 +398,7 @@ int main(void)
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(all_partitions),
 		cmocka_unit_test(all_intervals),
+		cmocka_unit_test(all_places),
 		cmocka_unit_test(as_text),
 		cmocka_unit_test(long_chain),
 	};
