@@ -362,6 +362,27 @@ static void bytes_of_slots(void **state)
 			}
 }
 
+/* All short chains in all budgets: parts of one and two steps, and tapes that are larger than states. */
+static void short_ones_in_bytes(void **state)
+{
+	int plans = 0;
+	(void)state;
+	for (int n = 0; n < 5 * 5 * 3 * 2; n++) {
+		struct neap_problem p = NEAP_PROBLEM_INIT;
+		p.chain.steps = 1 + n % 5;
+		p.chain.join = 1 + n / 5 % 5;
+		p.chain.state = 2;
+		p.chain.tape = 1 + 3 * (uint64_t)(n / 25 % 3);
+		p.chain.live = 1 + (uint64_t)(n / 75);
+		p.chain.advance = p.chain.record = p.chain.backward = 1;
+		p.chain.slot_write = 0.25;
+		uint64_t least = neap_problem_least(&p);
+		for (p.memory = least; p.memory < least + 40; p.memory += 1 + p.memory % 3)
+			plans += check_bytes(&p, NULL) >= 0;
+	}
+	assert_true(plans > 2000);
+}
+
 static void long_ones_in_bytes(void **state)
 {
 	static const int64_t rows[][3] = {{1000000, 1000000, 1 << 20}, {1000000, 3, 4 << 20},
@@ -485,6 +506,7 @@ int main(void)
 		cmocka_unit_test(long_ones),
 		cmocka_unit_test(in_bytes),
 		cmocka_unit_test(bytes_of_slots),
+		cmocka_unit_test(short_ones_in_bytes),
 		cmocka_unit_test(long_ones_in_bytes),
 		cmocka_unit_test(illegal),
 		cmocka_unit_test(picture),
