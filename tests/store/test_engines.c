@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <neap/tier.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -502,11 +503,53 @@ static void mapped_anew(void **state)
 	free(back);
 }
 
+static void *write_later(void *pipe)
+{
+	unsigned char data[64];
+	fill(data, sizeof data, 3);
+	usleep(20000);
+	assert_int_equal(write(*(int *)pipe, data, sizeof data), sizeof data);
+	return NULL;
+}
+
+/* A ring waits for a request as long as it is told: the request reads a pipe, which ends when something is written. */
+static void waits(void **state)
+{
+	struct neap__io_engine engine;
+	unsigned char data[64] = "", want[64];
+	pthread_t thread;
+	int ends[2];
+	(void)state;
+	fill(want, sizeof want, 3);
+	assert_int_equal(neap__io_engine_open(&engine, 4), 0);
+	assert_int_equal(pipe(ends), 0);
+	struct neap__scratch file = {.fd = ends[0]};
+	struct neap__io_request request = {.file = &file, .at = data, .bytes = sizeof data};
+	if (strcmp(engine.kind->name, "uring") == 0) { /* the others take files only */
+		neap__io_engine_start(&engine, &request);
+		assert_null(neap__io_engine_finish(&engine, 0));
+		assert_null(neap__io_engine_finish(&engine, 1e-3));
+		assert_int_equal(pthread_create(&thread, NULL, write_later, &ends[1]), 0);
+		assert_ptr_equal(neap__io_engine_finish(&engine, INFINITY), &request);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		assert_int_equal(request.answer, 0);
+		assert_memory_equal(data, want, sizeof want);
+		neap__io_engine_start(&engine, &request);
+		assert_int_equal(pthread_create(&thread, NULL, write_later, &ends[1]), 0);
+		assert_ptr_equal(neap__io_engine_finish(&engine, 1000), &request);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+	}
+	neap__io_engine_close(&engine);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(choice),
 		cmocka_unit_test(refused_enter),
+		cmocka_unit_test(waits),
 		cmocka_unit_test(any_order),
 		cmocka_unit_test(any_order_in_the_page_cache),
 		cmocka_unit_test_setup_teardown(stripes, make_dirs, remove_dirs),
