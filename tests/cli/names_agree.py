@@ -117,6 +117,10 @@ def units(folder):
     said += [want[0] in neap(command, "of-us.h5", "ms.h5", cwd=folder).stderr for command in ("eval", "predict")]
     said += [want[1] in neap("eval", "of-ms.h5", "us.h5", cwd=folder).stderr]
     said += ["time-unit" not in neap("eval", "of-us.h5", data, cwd=folder).stderr for data in ("us.h5", "1us.h5", "s.h5")]
+    for unit, name in (2, "2s"), (0.05, "50ms"), (1e-6, "1us"), (5e-9, "5ns"), (1e-10, "0.1ns"):
+        with h5py.File(os.path.join(folder, "ms.h5"), "r+") as data:
+            data.attrs["time_unit"] = float(unit)
+        said += [f"ms.h5 was encoded with --time-unit {name}, but" in neap("eval", "of-us.h5", "ms.h5", cwd=folder).stderr]
     return None if all(said) else f"{said} {[done.stderr for done in trained]}"
 
 

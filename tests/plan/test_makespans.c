@@ -5,6 +5,8 @@
  * so that no other test notices it. After a change that makes plans faster, `test_makespans print` prints the rows anew.
  */
 #include "chain_test.h"
+#include "plan/blocks/block_seeds.h"
+#include "plan/core/sizing.h"
 
 static int printing = 0;
 
@@ -93,14 +95,14 @@ static void strategies(void **state)
 static void blocks(void **state)
 {
 	static const struct kind_row rows[] = {
-		{"one tier", 12, 0.2536145174, 0.2249840833},
-		{"a small tier", 12, 0.3944922956, 0.3461673219},
-		{"two tiers", 12, 0.1839821222, 0.1719626211},
+		{"one tier", 20, 0.2552558704, 0.2283495415},
+		{"a small tier", 20, 0.4498106961, 0.4003469091},
+		{"two tiers", 20, 0.1603623032, 0.1456627355},
 	};
 	static const char *const kind[] = {"one tier", "a small tier", "two tiers"};
-	const struct neap_params params = {.effort = 60};
+	const struct neap_params params = {.effort = 30};
 	(void)state;
-	for (uint64_t i = 0; i < 36; i++) {
+	for (uint64_t i = 0; i < 60; i++) {
 		struct random r = {2000 + i, 0};
 		struct neap_problem p = NEAP_PROBLEM_INIT;
 		struct neap_plan plan = {.size = sizeof plan};
@@ -116,12 +118,39 @@ static void blocks(void **state)
 			p.tiers[k].write_rate = p.tiers[k].read_rate = size / decades(&r, 0.5, 100);
 		}
 		if (i % 3 == 1)
-			p.tiers[0].capacity = (uint64_t)(size * (double)p.chain.steps * decades(&r, 0.01, 0.5));
+			p.tiers[0].capacity = (uint64_t)(size * (double)p.chain.steps * decades(&r, 0.003, 0.3));
 		assert_int_equal(neap_plan_make(&plan, &p, "auto", &params), 0);
 		assert_true(plan.feasible);
 		count(kind[i % 3], &plan, (double)p.chain.steps * (p.chain.record + p.chain.backward));
 	}
 	compare(rows, sizeof rows / sizeof rows[0]);
+}
+
+/* Of the blocks from which a search starts, some fill the tier exactly: with the shortest J that fits, with and without a tail. */
+static void full_tiers(void **state)
+{
+	static struct neap__block_seeds seeds;
+	(void)state;
+	for (int64_t places = 1; places < 40; places++) {
+		struct neap_problem p = unit_problem(1000, 100);
+		struct neap__block_costs costs = {0};
+		p.chain.tape = 3;
+		add_tier(&p, (uint64_t)places, 1, NEAP_TIER_DUPLEX);
+		assert_int_equal(neap__block_costs_init(&costs, &p, 1), 0);
+		neap__block_seeds_make(&seeds, &costs);
+		for (int tail = 0; tail < 2; tail++) {
+			int found = 0;
+			for (int64_t i = 0; i < seeds.count; i++) {
+				const struct neap_blocks *b = &seeds.row[i].b;
+				int64_t body = p.chain.steps - b->tail;
+				found += (b->tail > 0) == tail && b->record == 0 &&
+					 b->advance == neap__ceil_div(body, places);
+			}
+			if (!found)
+				fail_msg("%lld places, tail %d", (long long)places, tail);
+		}
+		neap__block_costs_free(&costs);
+	}
 }
 
 /* Stages of different sizes over a tier, which may hold exactly some of them. */
@@ -173,6 +202,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strategies),
 		cmocka_unit_test(blocks),
+		cmocka_unit_test(full_tiers),
 		cmocka_unit_test(stages),
 	};
 	printing = argc > 1 && strcmp(argv[1], "print") == 0;
