@@ -278,6 +278,39 @@ static void delays(void **state)
 	}
 }
 
+/* A Delay behind the Input becomes layers that repeat the inputs, one for each step and one that repeats them at once. */
+static void delayed_inputs(void **state)
+{
+	const struct neap__nir_hints hints = {.dt = 1e-3};
+	double late[5];
+
+	(void)state;
+	for (int steps = 1; steps < 5; steps++) {
+		struct neap__nir_graph graph;
+		struct neap__safetensors file;
+		int input = -1, layers = 1;
+		graph_of(&graph, "lif:6:reset=hard,lif:4:reset=hard,li");
+		for (int k = 0; k < 5; k++)
+			late[k] = steps * 1e-3;
+		const struct neap__nir_array delay = {.dims = 1, .size = {5}, .count = 5, .data = late};
+		int node = neap__nir_add_node(&graph, "late", NEAP__NIR_DELAY);
+		assert_int_equal(neap__nir_set(&graph, node, "delay", &delay), 0);
+		for (int i = 0; i < graph.nodes; i++)
+			input = graph.node[i].type == NEAP__NIR_INPUT ? i : input;
+		for (int i = 0; i < graph.edges; i++)
+			if (graph.edge[i].from == input)
+				graph.edge[i].from = node;
+		assert_int_equal(neap__nir_add_edge(&graph, input, node), 0);
+		if (neap__nir_model_of(&file, &graph, "net.nir", &hints) < 0)
+			fail_msg("%s", neap_detail());
+		for (const char *c = strstr(neap__safetensors_meta(&file, "neap.net"), "lif:"); *c && *c != '"'; c++)
+			layers += *c == ',';
+		assert_int_equal(layers, 3 + steps);
+		neap__safetensors_free(&file);
+		neap__nir_free(&graph);
+	}
+}
+
 /* A layer may receive a later one of which the inputs reach nothing without it, whatever else its own input feeds. */
 static void connections_back(void **state)
 {
@@ -378,7 +411,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back),
 		cmocka_unit_test(damaged), cmocka_unit_test(refused_graphs),
 		cmocka_unit_test(refused_edges), cmocka_unit_test(hostile_metadata),
-		cmocka_unit_test(delays), cmocka_unit_test(connections_back),
+		cmocka_unit_test(delays), cmocka_unit_test(delayed_inputs), cmocka_unit_test(connections_back),
 		cmocka_unit_test(contradicted_metadata)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
