@@ -38,12 +38,12 @@ TESTS = {
 }
 # Folders or files, and tests by name (a name that ends in * stands for all that begin so).
 COMMANDS = {
-    "src/train": ["cli_train"],
+    "src/train": ["cli_train", "cli_names_agree"],
     "src/train/answers": ["cli_train", "cli_answers", "cli_answer_files", "cli_advice"],
     "src/train/nir": ["cli_train", "python_nir"],
     "src/train/reports": ["cli_train", "cli_train_warnings", "cli_reports", "cli_rates"],
     "src/train/batch_planning.c": ["cli_train", "cli_late"],
-    "src/measure": ["cli_compare", "cli_calibrate", "cli_late", "cli_memory_total"],
+    "src/measure": ["cli_mistakes", "cli_compare", "cli_calibrate", "cli_late", "cli_memory_total"],
     "src/data": ["cli_train"],
     "src/data/coding": ["cli_train", "cli_codings"],
     "src/data/events": ["cli_train", "cli_events", "cli_event_files"],

@@ -414,6 +414,8 @@ ARGUMENTS = (  # a call, and what the line has
     (["predict", "classes", "cams/a/0.npz"], "contains events, but the model was trained on real numbers"),
     (["train", "bare.h5"], "has no data set '/labels'. Add it"), (["train", "far.h5", "--channels", "9"], "--channels 9 is too small: the largest channel that 'far.h5' uses is 39. Pass --channels 40"),
     (["train", "--resume", "--out", "classes", "--net", "lstm:8,li"], "or start a new run: neap train 'classes.npz' --net lstm:8,li --out NEW\n"),
+    (["compare", "classes.npz", "--net", "gru:8,li", "--memory", "8M", "--strategy", "bptt", "--strategy", "revolve", "--journal", "j"], "Pass exactly one --strategy"),
+    (["compare", "classes.npz", "--net", "gru:8,li", "--memory", "8M", "--strategy", "bptt", "--repeats", "2", "--journal", "j"], "Pass exactly one --strategy"),
     (["train", "one.npz", "--validation", "0.9", "--out", "x"], "Pass --validation 0, or add samples"))
 
 

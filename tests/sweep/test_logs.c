@@ -21,6 +21,7 @@ struct row {
 };
 
 static int varied; /* logs vary */
+static int stops;  /* a call ends after one step, whatever room is left */
 
 static int64_t rows_of(int64_t t)
 {
@@ -37,7 +38,7 @@ static int log_steps(void *user, void *state, int64_t t0, int64_t t1, int first,
 	double *x = state;
 	EXPECT(m, t0 < t1 && t1 - t0 <= NEAP__LOG_BLOCK && (uintptr_t)log % 64 == 0);
 	int64_t t = t0;
-	for (*used = 0; t < t1 && room - *used >= most; t++) {
+	for (*used = 0; t < t1 && room - *used >= most && !(stops && t > t0); t++) {
 		for (int64_t i = 0; i < rows_of(t); i++) {
 			struct row row = {t, x[i % WIDTH]};
 			memcpy((char *)log + *used, &row, sizeof row);
@@ -279,6 +280,41 @@ static void refusals(void **state)
 	model_fini(&m);
 }
 
+/* A call that stops although there is room for the log of another step is an error of the model. */
+static void stops_early(void **state)
+{
+	(void)state;
+	for (varied = 0; varied < 2; varied++) {
+		struct neap_sweep_options o = {.size = sizeof o,
+			.steps = STEPS,
+			.memory = 300000,
+			.strategy = "replay",
+			.advance = 1,
+			.record = 3,
+			.backward = 2,
+			.replay = 0.5};
+		struct neap_sweep_stats stats = {.size = sizeof stats};
+		struct neap_sweep *sweep;
+		struct gradient got;
+		struct model m;
+		init(&m, 0);
+		struct neap_step_ops ops = ops_of(&m, 0);
+		if (neap_sweep_create(&sweep, &ops, &m, &o) < 0)
+			fail_msg("%s", neap_detail());
+		for (stops = 1; stops >= 0; stops--) {
+			int rc = run_model(sweep, &m, &got, &stats);
+			if (rc != (stops ? NEAP_EMODEL : 0))
+				fail_msg("%d: %s", rc, rc < 0 ? neap_detail() : "");
+			if (stops)
+				assert_non_null(strstr(neap_detail(), "advance_log stopped at step 1 with"));
+		}
+		stops = 0;
+		neap_sweep_free(sweep);
+		model_fini(&m);
+	}
+	varied = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +323,7 @@ int main(void)
 		cmocka_unit_test(over_file),
 		cmocka_unit_test(faults),
 		cmocka_unit_test(refusals),
+		cmocka_unit_test(stops_early),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
