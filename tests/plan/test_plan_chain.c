@@ -299,12 +299,58 @@ static void edges(void **state)
 	}
 }
 
+/* A size or a time out of bounds is refused by its name, at any stage of any array. */
+static void out_of_bounds(void **state)
+{
+	(void)state;
+	enum { FEW = 3 };
+	static struct chain c;
+	const struct {
+		const char *name;
+		double *times;
+		uint64_t *bytes;
+		int64_t count;
+	} arrays[] = {
+		{"advance", c.advance, NULL, FEW},
+		{"record", c.record, NULL, FEW},
+		{"backward", c.backward, NULL, FEW + 1},
+		{"state", NULL, c.state, FEW + 1},
+		{"tape", NULL, c.tape, FEW},
+		{"advance_tmp", NULL, c.advance_tmp, FEW},
+		{"record_tmp", NULL, c.record_tmp, FEW},
+		{"backward_tmp", NULL, c.backward_tmp, FEW + 1},
+	};
+	const double wrong[] = {-1, 2e15, NAN};
+	for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+		for (int64_t k = 0; k < arrays[i].count; k++)
+			for (int n = 0; n < (arrays[i].times ? 3 : 1); n++) {
+				struct neap_plan plan = {.size = sizeof plan};
+				char name[40];
+				memset(&c, 0, sizeof c);
+				wire(&c, FEW);
+				c.stages.record = c.record;
+				c.stages.record_tmp = c.record_tmp;
+				c.stages.flags = 0;
+				c.p.memory = UINT64_MAX;
+				assert_int_equal(neap_plan_make(&plan, &c.p, "chain", NULL), 0);
+				if (arrays[i].times)
+					arrays[i].times[k] = wrong[n];
+				else
+					arrays[i].bytes[k] = ((uint64_t)1 << 60) + 1;
+				snprintf(name, sizeof name, "%s[%lld] is ", arrays[i].name, (long long)k);
+				if (neap_plan_make(&plan, &c.p, "chain", NULL) != NEAP_EUSAGE ||
+					!strstr(neap_detail(), name))
+					fail_msg("%s: %s", name, neap_detail());
+			}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(embedded),
 		cmocka_unit_test(tables),
 		cmocka_unit_test(edges),
+		cmocka_unit_test(out_of_bounds),
 		cmocka_unit_test(tiny),
 		cmocka_unit_test(properties),
 	};
