@@ -11,7 +11,8 @@ equivalent or merely slower. Works on a copy of the committed tree in FOLDER (bu
 Prints one line per mutant, and at the end how many died. Survivors are appended to FOLDER/survivors.txt; --again
 FILE runs the mutants of such a file once more, for example with the tests that were left out (--shortest).
 tests/mutants/equivalents.txt lists mutants whose program does the same, with reasons: they are not run and not counted.
-A row there names the file and the function, since the same line can occur several times:
+A reason that begins with "Search margin" admits other plans that are as good: such mutants are counted separately.
+A row names the file and the function, since the same line can occur several times:
 
     PATH FUNCTION
     -LINE
@@ -272,6 +273,7 @@ def main():
             seconds = json.load(file)
     same = {row[:3]: row[3] for row in rows_of(EQUIVALENTS)}
     count = {"died": 0, "late": 0, "survived": 0, "read": 0, "equivalent": 0, "no code": 0}
+    margins = 0
     for name, number, function, mutant, diff in (listed(tree, os.path.abspath(o.again)) if o.again
                                                  else drawn(tree, o)):
         if o.count and count["died"] + count["late"] + count["survived"] + count["read"] >= o.count:
@@ -280,6 +282,7 @@ def main():
         if (name, function, diff) in same:
             print(f"{'same':8} {where}  {diff!r}: {same[name, function, diff]}", flush=True)
             count["equivalent"] += 1
+            margins += same[name, function, diff].startswith("Search margin")
             continue
         if o.list:
             print(f"{where} {function}\n{diff}\n")
@@ -310,7 +313,8 @@ def main():
                 file.write(f"{where} {function}\n{diff}\n\n")
     if not o.list:
         print(f"{count['died']} died, {count['late']} too slow, {count['survived']} survived, "
-              f"{count['read']} not run; {count['equivalent']} equivalent, {count['no code']} did not compile")
+              f"{count['read']} not run; {count['equivalent']} equivalent ({margins} of them in the margin of a search), "
+              f"{count['no code']} did not compile")
     return 0
 
 
