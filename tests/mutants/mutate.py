@@ -50,6 +50,9 @@ CHANGES = [
 TUNED = re.compile(r"\b(chosen|measured)\b", re.IGNORECASE)
 
 
+DECLARATION = re.compile(r"\s*(static )?(const )?(unsigned )?(char|int|float|double|long|size_t|u?int\d+_t) \**\w+\[")
+
+
 def code_of(line):
     """The line with comments and strings blanked, so that columns stay."""
     line = re.sub(r'"(\\.|[^"\\])*"', lambda m: " " * len(m.group(0)), line)
@@ -69,7 +72,10 @@ def places(text):
             continue
         if line.startswith(("#include", "#if", "#ifndef", "#endif", "#undef")) or "NEAP_X" in line:
             continue
-        code = re.sub(r"\bchar \w+\[\d+\]", lambda m: " " * len(m.group(0)), code_of(line))
+        code = code_of(line)
+        if DECLARATION.match(code):  # a larger array does the same
+            sizes, equals, values = code.partition("=")
+            code = re.sub(r"\[\d+\]", lambda m: " " * len(m.group(0)), sizes) + equals + values
         for pattern, to in CHANGES:
             for match in re.finditer(pattern, code):
                 found.append((number, match.start(), match.end(), to))
