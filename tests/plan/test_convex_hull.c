@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convex hulls of costs against plain sums and against the lower hull of all their corners, on random hulls of
- * whole slopes and lengths. NEAP_SEED repeats a run.
+ * Convex hulls of costs against plain sums and against the lower hull of all their corners, on
+ * random hulls of whole slopes and lengths. NEAP_SEED repeats a run.
  */
 #include "plan_test.h"
 #include "plan/levels/convex_hull.h"
@@ -9,7 +9,8 @@
 #define ROUNDS 3000
 #define CORNERS 250
 
-/* Segments with rising slopes; a few pushes have the slope of the one before and are joined to it. */
+/* Segments with rising slopes; a few pushes have the slope of the one before and are joined to it.
+ */
 static struct neap__hull random_hull(struct random *r, int most)
 {
 	struct neap__hull h = {0};
@@ -55,7 +56,8 @@ struct corner {
 };
 
 /* The corners of a function that begins with one, of segments sorted by slope, up to a slope. */
-static int add_corners(struct corner *c, int n, struct corner from, const double (*segment)[2], int count)
+static int add_corners(
+	struct corner *c, int n, struct corner from, const double (*segment)[2], int count)
 {
 	c[n++] = from;
 	for (int i = 0; i < count; i++, n++)
@@ -64,7 +66,8 @@ static int add_corners(struct corner *c, int n, struct corner from, const double
 	return n;
 }
 
-/* The lower hull from (0, 0) on, by the least slope to any corner; segments of at most `steepest`. */
+/* The lower hull from (0, 0) on, by the least slope to any corner; segments of at most `steepest`.
+ */
 static struct neap__hull lower_hull(const struct corner *c, int n, double steepest)
 {
 	struct neap__hull h = {0};
@@ -74,8 +77,9 @@ static struct neap__hull lower_hull(const struct corner *c, int n, double steepe
 		double least = INFINITY;
 		for (int i = 0; i < n; i++) {
 			double slope = (c[i].value - here.value) / (c[i].at - here.at);
-			if (c[i].at > here.at && (slope < least - 1e-9 ||
-							 (slope < least + 1e-9 && c[i].at > next.at))) {
+			if (c[i].at > here.at &&
+				(slope < least - 1e-9 ||
+					(slope < least + 1e-9 && c[i].at > next.at))) {
 				least = slope;
 				next = c[i];
 			}
@@ -105,17 +109,21 @@ static void sweeps(void **state)
 		double at = own ? 1 : (double)below(&r, 2), value = at + (double)below(&r, 6);
 		double steepest = (double)below(&r, 12), list[CORNERS][2];
 		struct corner c[2 * CORNERS];
-		assert_int_equal(neap__hull_sweep(&out, &f, &a, own, at, value, steepest, CORNERS / 2), 0);
+		assert_int_equal(
+			neap__hull_sweep(&out, &f, &a, own, at, value, steepest, CORNERS / 2), 0);
 		for (int i = 0; i < f.count; i++, count++)
-			memcpy(list[count], (double[]){f.s[i].slope, f.s[i].length}, sizeof list[0]);
-		n = add_corners(c, 0, (struct corner){0, 0}, (const double (*)[2])list, count);
+			memcpy(list[count], (double[]){f.s[i].slope, f.s[i].length},
+				sizeof list[0]);
+		n = add_corners(c, 0, (struct corner){0, 0}, (const double(*)[2])list, count);
 		count = 0;
 		for (int i = 0; i < a.count; i++, count++)
-			memcpy(list[count], (double[]){a.s[i].slope, a.s[i].length}, sizeof list[0]);
+			memcpy(list[count], (double[]){a.s[i].slope, a.s[i].length},
+				sizeof list[0]);
 		for (int i = 0; own && i < out.count; i++, count++)
-			memcpy(list[count], (double[]){out.s[i].slope + 1, out.s[i].length}, sizeof list[0]);
+			memcpy(list[count], (double[]){out.s[i].slope + 1, out.s[i].length},
+				sizeof list[0]);
 		qsort(list, (size_t)count, sizeof list[0], by_slope);
-		n = add_corners(c, n, (struct corner){at, value}, (const double (*)[2])list, count);
+		n = add_corners(c, n, (struct corner){at, value}, (const double(*)[2])list, count);
 		struct neap__hull plain = lower_hull(c, n, steepest);
 		if (!near(plain.end + 1, out.end + 1) || !near(plain.value + 1, out.value + 1) ||
 			plain.count != out.count)
@@ -134,7 +142,8 @@ static void sweeps(void **state)
 	assert_true(segments > 2 * ROUNDS);
 }
 
-/* The split of a part by the hulls, unit by unit: the flatter segment first, of equal ones that of `a`. */
+/* The split of a part by the hulls, unit by unit: the flatter segment first, of equal ones that of
+ * `a`. */
 static void centres(void **state)
 {
 	struct random r = {test_seed(33), 0};
@@ -144,7 +153,8 @@ static void centres(void **state)
 		int64_t i = 0, j = 0, units = 0;
 		double of_a = 0, of_own = 0;
 		for (;;) {
-			assert_int_equal(neap__hull_centre(&a, &own, units + 1), units + 1 - (int64_t)of_a);
+			assert_int_equal(
+				neap__hull_centre(&a, &own, units + 1), units + 1 - (int64_t)of_a);
 			while (i < a.count && of_a == a.s[i].at + a.s[i].length)
 				i++;
 			while (j < own.count && of_own == own.s[j].at + own.s[j].length)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * No strategy plans slower than it did: for random problems of several kinds, the mean logarithm of the makespan over
- * the time with all memory; and no bound is lower. A search that loses a candidate, or a plan that waits for nothing, is legal and as predicted,
- * so that no other test notices it. After a change that makes plans faster, `test_makespans print` prints the rows anew.
+ * No strategy plans slower than it did: for random problems of several kinds, the mean logarithm of
+ * the makespan over the time with all memory; and no bound is lower. A search that loses a
+ * candidate, or a plan that waits for nothing, is legal and as predicted, so that no other test
+ * notices it. After a change that makes plans faster, `test_makespans print` prints the rows anew.
  */
 #include "chain_test.h"
 #include "plan/blocks/block_seeds.h"
@@ -13,7 +14,8 @@ static int printing = 0;
 struct kind_row {
 	const char *kind;
 	int plans;
-	double mean, bound; /* of ln(makespan / (T (r + b))), and of the lower bound of the makespan */
+	double mean,
+		bound; /* of ln(makespan / (T (r + b))), and of the lower bound of the makespan */
 };
 
 static struct kind_row seen[64];
@@ -41,11 +43,12 @@ static void compare(const struct kind_row *rows, int n)
 		while (i < n && strcmp(rows[i].kind, seen[k].kind) != 0)
 			i++;
 		if (printing)
-			fprintf(stderr, "\t\t{\"%s\", %d, %.10f, %.10f},\n", seen[k].kind, seen[k].plans, mean, bound);
+			fprintf(stderr, "\t\t{\"%s\", %d, %.10f, %.10f},\n", seen[k].kind,
+				seen[k].plans, mean, bound);
 		else if (i == n || rows[i].plans > seen[k].plans || mean > rows[i].mean + 1e-8 ||
 			 bound < rows[i].bound - 1e-8)
-			worse += fprintf(stderr, "# %s: %d plans, %.10f, bound %.10f\n", seen[k].kind,
-				seen[k].plans, mean, bound);
+			worse += fprintf(stderr, "# %s: %d plans, %.10f, bound %.10f\n",
+				seen[k].kind, seen[k].plans, mean, bound);
 	}
 	int all = kinds;
 	memset(seen, 0, sizeof seen);
@@ -83,7 +86,8 @@ static void strategies(void **state)
 		double least = (double)p.chain.steps * (p.chain.record + p.chain.backward);
 		for (int n = 0; least > 0 && neap_strategy_name(n); n++) {
 			struct neap_plan plan = {.size = sizeof plan};
-			assert_int_equal(neap_plan_make(&plan, &p, neap_strategy_name(n), &params), 0);
+			assert_int_equal(
+				neap_plan_make(&plan, &p, neap_strategy_name(n), &params), 0);
 			if (plan.feasible)
 				count(neap_strategy_name(n), &plan, least);
 		}
@@ -118,15 +122,18 @@ static void blocks(void **state)
 			p.tiers[k].write_rate = p.tiers[k].read_rate = size / decades(&r, 0.5, 100);
 		}
 		if (i % 3 == 1)
-			p.tiers[0].capacity = (uint64_t)(size * (double)p.chain.steps * decades(&r, 0.003, 0.3));
+			p.tiers[0].capacity =
+				(uint64_t)(size * (double)p.chain.steps * decades(&r, 0.003, 0.3));
 		assert_int_equal(neap_plan_make(&plan, &p, "auto", &params), 0);
 		assert_true(plan.feasible);
-		count(kind[i % 3], &plan, (double)p.chain.steps * (p.chain.record + p.chain.backward));
+		count(kind[i % 3], &plan,
+			(double)p.chain.steps * (p.chain.record + p.chain.backward));
 	}
 	compare(rows, sizeof rows / sizeof rows[0]);
 }
 
-/* Of the blocks from which a search starts, some fill the tier exactly: with the shortest J that fits, with and without a tail. */
+/* Of the blocks from which a search starts, some fill the tier exactly: with the shortest J that
+ * fits, with and without a tail. */
 static void full_tiers(void **state)
 {
 	static struct neap__block_seeds seeds;
@@ -187,7 +194,8 @@ static void stages(void **state)
 			add_tier(&p, i % 3 == 2 ? some : NEAP_INFINITE, 0, NEAP_TIER_DUPLEX);
 			p.tiers[0].write_rate = p.tiers[0].read_rate = decades(&r, 0.3, 10);
 		}
-		p.memory = neap_problem_least(&p) + (uint64_t)((double)all * decades(&r, 0.02, 0.6));
+		p.memory =
+			neap_problem_least(&p) + (uint64_t)((double)all * decades(&r, 0.02, 0.6));
 		struct neap_plan plan = {.size = sizeof plan};
 		const struct neap_params params = {.effort = 60};
 		assert_int_equal(neap_plan_make(&plan, &p, "auto", &params), 0);

@@ -337,7 +337,8 @@ static void out_of_bounds(void **state)
 					arrays[i].times[k] = wrong[n];
 				else
 					arrays[i].bytes[k] = ((uint64_t)1 << 60) + 1;
-				snprintf(name, sizeof name, "%s[%lld] is ", arrays[i].name, (long long)k);
+				snprintf(name, sizeof name, "%s[%lld] is ", arrays[i].name,
+					(long long)k);
 				if (neap_plan_make(&plan, &c.p, "chain", NULL) != NEAP_EUSAGE ||
 					!strstr(neap_detail(), name))
 					fail_msg("%s: %s", name, neap_detail());

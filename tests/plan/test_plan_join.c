@@ -362,7 +362,8 @@ static void bytes_of_slots(void **state)
 			}
 }
 
-/* All short chains in all budgets: parts of one and two steps, and tapes that are larger than states. */
+/* All short chains in all budgets: parts of one and two steps, and tapes that are larger than
+ * states. */
 static void short_ones_in_bytes(void **state)
 {
 	int plans = 0;

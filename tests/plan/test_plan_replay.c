@@ -279,7 +279,8 @@ static void all_intervals(void **state)
 	assert_true(feasible > 60);
 }
 
-/* Bits of what the actions of a plan send to the tier and keep in slots: 1 states in slots, 2 states and 4 logs sent. */
+/* Bits of what the actions of a plan send to the tier and keep in slots: 1 states in slots, 2
+ * states and 4 logs sent. */
 static int places_of(const struct neap_problem *p, const struct neap_plan *plan)
 {
 	struct neap_schedule *s;

@@ -512,7 +512,8 @@ static void *write_later(void *pipe)
 	return NULL;
 }
 
-/* A ring waits for a request as long as it is told: the request reads a pipe, which ends when something is written. */
+/* A ring waits for a request as long as it is told: the request reads a pipe, which ends when
+ * something is written. */
 static void waits(void **state)
 {
 	struct neap__io_engine engine;

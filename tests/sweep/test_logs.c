@@ -306,7 +306,8 @@ static void stops_early(void **state)
 			if (rc != (stops ? NEAP_EMODEL : 0))
 				fail_msg("%d: %s", rc, rc < 0 ? neap_detail() : "");
 			if (stops)
-				assert_non_null(strstr(neap_detail(), "advance_log stopped at step 1 with"));
+				assert_non_null(strstr(
+					neap_detail(), "advance_log stopped at step 1 with"));
 		}
 		stops = 0;
 		neap_sweep_free(sweep);

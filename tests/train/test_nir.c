@@ -278,7 +278,8 @@ static void delays(void **state)
 	}
 }
 
-/* A Delay behind the Input becomes layers that repeat the inputs, one for each step and one that repeats them at once. */
+/* A Delay behind the Input becomes layers that repeat the inputs, one for each step and one that
+ * repeats them at once. */
 static void delayed_inputs(void **state)
 {
 	const struct neap__nir_hints hints = {.dt = 1e-3};
@@ -292,7 +293,8 @@ static void delayed_inputs(void **state)
 		graph_of(&graph, "lif:6:reset=hard,lif:4:reset=hard,li");
 		for (int k = 0; k < 5; k++)
 			late[k] = steps * 1e-3;
-		const struct neap__nir_array delay = {.dims = 1, .size = {5}, .count = 5, .data = late};
+		const struct neap__nir_array delay = {
+			.dims = 1, .size = {5}, .count = 5, .data = late};
 		int node = neap__nir_add_node(&graph, "late", NEAP__NIR_DELAY);
 		assert_int_equal(neap__nir_set(&graph, node, "delay", &delay), 0);
 		for (int i = 0; i < graph.nodes; i++)
@@ -303,7 +305,8 @@ static void delayed_inputs(void **state)
 		assert_int_equal(neap__nir_add_edge(&graph, input, node), 0);
 		if (neap__nir_model_of(&file, &graph, "net.nir", &hints) < 0)
 			fail_msg("%s", neap_detail());
-		for (const char *c = strstr(neap__safetensors_meta(&file, "neap.net"), "lif:"); *c && *c != '"'; c++)
+		for (const char *c = strstr(neap__safetensors_meta(&file, "neap.net"), "lif:");
+			*c && *c != '"'; c++)
 			layers += *c == ',';
 		assert_int_equal(layers, 3 + steps);
 		neap__safetensors_free(&file);
@@ -311,7 +314,8 @@ static void delayed_inputs(void **state)
 	}
 }
 
-/* A layer may receive a later one of which the inputs reach nothing without it, whatever else its own input feeds. */
+/* A layer may receive a later one of which the inputs reach nothing without it, whatever else its
+ * own input feeds. */
 static void connections_back(void **state)
 {
 	static const struct {
@@ -319,7 +323,8 @@ static void connections_back(void **state)
 		int rc;
 	} cases[] = {
 		{"lif:6:reset=hard,lif:4:reset=hard:from=layer0+layer2,lif:4:reset=hard,li", 0},
-		{"lif:6:reset=hard,lif:4:reset=hard:from=layer0+layer2,lif:4:reset=hard:from=layer0+"
+		{"lif:6:reset=hard,lif:4:reset=hard:from=layer0+layer2,lif:4:reset=hard:from="
+		 "layer0+"
 		 "layer1,li",
 			NEAP_EUSAGE},
 	};
@@ -330,8 +335,7 @@ static void connections_back(void **state)
 		struct neap__nir_graph graph = {0};
 		struct neap__text lost = {0};
 		struct neap_net *net = make_net(cases[i].spec);
-		assert_int_equal(
-			neap__nir_model_graph(&graph, net, &none, 1, &lost), cases[i].rc);
+		assert_int_equal(neap__nir_model_graph(&graph, net, &none, 1, &lost), cases[i].rc);
 		if (cases[i].rc)
 			assert_non_null(strstr(neap_detail(), "the inputs also reach"));
 		neap__nir_free(&graph);
@@ -353,13 +357,15 @@ static int is_described(const struct neap__nir_graph *graph, const char *text)
 	return same;
 }
 
-/* The network of the metadata is taken only while no node contradicts it; nodes are changed one number at a time. */
+/* The network of the metadata is taken only while no node contradicts it; nodes are changed one
+ * number at a time. */
 static void contradicted_metadata(void **state)
 {
 	static const char *const specs[] = {
 		"lif:conv=2x1:channels=2:shape=1x5x1:dilation=2x1:pad=1x0:conv_pool=2x1:reset=hard,"
 		"cubalif:4r:reset=hard:delay=3,li",
-		"lif:pool=2x1:pooling=avg:conv=1:channels=2:shape=1x5x1:reset=hard,li:pool=2x1:pool_stride=1"};
+		"lif:pool=2x1:pooling=avg:conv=1:channels=2:shape=1x5x1:reset=hard,li:pool=2x1:"
+		"pool_stride=1"};
 	double dt = 1e-3;
 	const struct neap__nir_array one = {.count = 1, .data = &dt};
 	int changes = 0;
@@ -386,16 +392,20 @@ static void contradicted_metadata(void **state)
 				if (neap__nir_param_name(name, graph.node[n].type, p, &optional) <
 						0 ||
 					strcmp(name, "weight") == 0 || strcmp(name, "bias") == 0 ||
-					strncmp(name, "input_", 6) == 0) /* follow from other nodes */
+					strncmp(name, "input_", 6) ==
+						0) /* follow from other nodes */
 					continue;
 				for (int64_t k = 0; k < a->count; k++)
 					/* A padding of -1 is "same", which may be 0. */
-					for (int more = a->data[k] > 0 ? -1 : 1; more <= 1; more += 2) {
+					for (int more = a->data[k] > 0 ? -1 : 1; more <= 1;
+						more += 2) {
 						double was = a->data[k];
-						a->data[k] += more * (was > 0 && was < 1 ? was / 2 : 1);
+						a->data[k] +=
+							more * (was > 0 && was < 1 ? was / 2 : 1);
 						if (is_described(&graph, text))
-							fail_msg("%s.%s[%d] %g, not %g", graph.node[n].name,
-								name, (int)k, a->data[k], was);
+							fail_msg("%s.%s[%d] %g, not %g",
+								graph.node[n].name, name, (int)k,
+								a->data[k], was);
 						a->data[k] = was;
 						changes++;
 					}
@@ -411,7 +421,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back),
 		cmocka_unit_test(damaged), cmocka_unit_test(refused_graphs),
 		cmocka_unit_test(refused_edges), cmocka_unit_test(hostile_metadata),
-		cmocka_unit_test(delays), cmocka_unit_test(delayed_inputs), cmocka_unit_test(connections_back),
-		cmocka_unit_test(contradicted_metadata)};
+		cmocka_unit_test(delays), cmocka_unit_test(delayed_inputs),
+		cmocka_unit_test(connections_back), cmocka_unit_test(contradicted_metadata)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -109,7 +109,8 @@ static struct neap_pace sweep(
 		assert_int_equal(neap_sweep_run(s, NULL, NULL, &loss, NULL), 0);
 		if (timed.range == 0)
 			continue;
-		/* A range may reach over the end of a range, and the last over two; calls with logs are not cut. */
+		/* A range may reach over the end of a range, and the last over two; calls with logs
+		 * are not cut. */
 		const struct neap__pace_marks *f = &timed.forward, *b = &timed.backward;
 		int least = strcmp(strategy, "replay") == 0 ? 10 : 95;
 		assert_in_range(f->marks, least, 101);
