@@ -309,7 +309,7 @@ NEAP_API void neap_tier_set_cpu(
  * rates. NEAP_EINFEASIBLE if it has no room for two records.
  */
 NEAP_API int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds);
-/* Median of several measurements; spread: interquartile range divided by the median. */
+/* Median of several measurements; spread: largest minus smallest, divided by the median. */
 struct neap_timing {
 	double median, spread;
 };

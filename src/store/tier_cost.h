@@ -13,7 +13,7 @@
  */
 #define NEAP__MEASURE_MOST ((uint64_t)16 << 20)
 
-/* The median of values, which are sorted here, and the width of their middle half; n >= 1. */
+/* The median of values, which are sorted here, and their range as a share of it; n >= 1. */
 struct neap_timing neap__timing_of(double *values, int n);
 
 /* What transfers are measured with: the public calls, or those of whoever has the tier

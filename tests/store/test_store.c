@@ -10,6 +10,7 @@
 #include <neap/tier.h>
 #include "base/philox.h"
 #include "store/fault_tier.h"
+#include "store/tier_cost.h"
 #include "sys/worker.h"
 
 #define DISK "/var/tmp"
@@ -436,6 +437,28 @@ static void worker(void **state)
 	neap__worker_free(NULL);
 }
 
+/* The median of any number of values in any order: the middle one, or the mean of the two in the
+ * middle. */
+static void timings(void **state)
+{
+	(void)state;
+	for (int n = 1; n <= 9; n++)
+		for (int first = 0; first < n; first++) {
+			double values[9];
+			for (int i = 0; i < n; i++) { /* 1, 4, 9, ... from some one on */
+				int k = 1 + (first + i * (n == 5 ? 2 : 1)) % n;
+				values[i] = k * k;
+			}
+			int low = (n + 1) / 2, high = n / 2 + 1;
+			double median = (low * low + high * high) / 2.0;
+			struct neap_timing t = neap__timing_of(values, n);
+			assert_true(t.median == median);
+			assert_true(t.spread == (n * n - 1) / median);
+		}
+	double zeros[2] = {0, 0};
+	assert_true(neap__timing_of(zeros, 2).spread == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -452,6 +475,7 @@ int main(void)
 		cmocka_unit_test(faults),
 		cmocka_unit_test(measured),
 		cmocka_unit_test(lists),
+		cmocka_unit_test(timings),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
