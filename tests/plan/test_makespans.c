@@ -95,6 +95,51 @@ static void strategies(void **state)
 	compare(rows, sizeof rows / sizeof rows[0]);
 }
 
+/* Bytes in units of 2^20 as large: the same plans, in as many times the memory. Products of sizes
+ * do not overflow. */
+static void larger_units(void **state)
+{
+	const uint64_t unit = 1 << 20;
+	const struct neap_params params = {.effort = 20};
+	int plans = 0;
+	(void)state;
+	for (uint64_t i = 0; i < 60; i++) {
+		struct random r = {4000 + i, 0};
+		struct neap_problem p = random_problem(&r, 60), large = p;
+		struct neap_chain *c = &large.chain;
+		if (c->flags & NEAP_CHAIN_CLASSIC)
+			continue;
+		uint64_t *sizes[] = {&c->state, &c->tape, &c->tape_max, &c->adjoint, &c->live,
+			&c->log, &large.memory};
+		for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++)
+			*sizes[k] *= unit;
+		for (int k = 0; k < large.ntiers; k++) {
+			struct neap_tier_spec *t = &large.tiers[k];
+			t->capacity =
+				t->capacity == NEAP_INFINITE ? NEAP_INFINITE : t->capacity * unit;
+			t->staging *= unit;
+			t->write_rate *= (double)unit;
+			t->read_rate *= (double)unit;
+			t->cpu /= (double)unit;
+		}
+		for (int n = 0; neap_strategy_name(n); n++) {
+			struct neap_plan a = {.size = sizeof a}, b = {.size = sizeof b};
+			assert_int_equal(neap_plan_make(&a, &p, neap_strategy_name(n), &params), 0);
+			assert_int_equal(
+				neap_plan_make(&b, &large, neap_strategy_name(n), &params), 0);
+			if (a.feasible != b.feasible ||
+				(a.feasible && (!near(a.makespan, b.makespan) ||
+						       a.peak_bytes * unit != b.peak_bytes)))
+				fail_msg("problem %d, %s: %d %g in %g, not %d %g in %g", (int)i,
+					neap_strategy_name(n), b.feasible, b.makespan,
+					(double)b.peak_bytes, a.feasible, a.makespan,
+					(double)a.peak_bytes);
+			plans += a.feasible;
+		}
+	}
+	assert_true(plans > 200);
+}
+
 /* Blocks over one tier or two: the coordinate search and its seeds. */
 static void blocks(void **state)
 {
@@ -209,6 +254,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strategies),
+		cmocka_unit_test(larger_units),
 		cmocka_unit_test(blocks),
 		cmocka_unit_test(full_tiers),
 		cmocka_unit_test(stages),
