@@ -95,11 +95,11 @@ static void strategies(void **state)
 	compare(rows, sizeof rows / sizeof rows[0]);
 }
 
-/* Bytes in units of 2^20 as large: the same plans, in as many times the memory. Products of sizes
+/* Bytes in units of 2^24: the same plans, in as many times the memory. Products of sizes
  * do not overflow. */
 static void larger_units(void **state)
 {
-	const uint64_t unit = 1 << 20;
+	const uint64_t unit = 1 << 24;
 	const struct neap_params params = {.effort = 20};
 	int plans = 0;
 	(void)state;
