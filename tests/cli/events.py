@@ -197,6 +197,9 @@ def arrays(tap, folder, rng):
     np.savez(path, units=flat["x"], times=(flat["t"] / 1e6), inputs=40, **more)
     tap.check("npz: units and times", "inputs" if encode(folder, path, [], [], [], 0, "--classes", 3) is None else None)
     np.savez(path, units=flat["x"], times=(flat["t"] / 1e6), **more)
+    largest, done = max(flat["x"]), neap("encode", path, "--out", os.path.join(folder, "none.h5"), "--classes", "3")
+    tap.check("npz: units without --inputs", None if done.returncode == 2 and f"the largest one that it uses is {largest}. Pass --inputs {largest + 1}," in done.stderr
+              else done.stderr)
     tap.check("npz: units, --inputs", encode(folder, path, [sorted(u) for u in units], labels, list("012"), 40,
                                              "--classes", 3, "--inputs", 40))
     more |= {"classes": np.array(keys, dtype="S3"), "sensor_size": (34, 34, 2)}
@@ -451,7 +454,7 @@ def gestures(tap, folder, rng, python):
         events = recordings[name] = some(rng, 5000, 128, 128, 9_000_000)
         events["t"] += 1_000_000
         with open(os.path.join(root, name + ".aedat"), "wb") as file:
-            file.write(aedat_bytes(events))
+            file.write(aedat_bytes(events, (1000, 5000)[user - 1]))  # neap reads 4096 at a time
         with open(os.path.join(root, name + "_labels.csv"), "w") as file:
             file.write("class,startTime_usec,endTime_usec\n2,1500000,3000000\n11,3500000,9000000\n")
     for part, user in ("train", 1), ("test", 2):
