@@ -76,7 +76,7 @@ static const struct variant {
 	{.spec = "lstm:40,li", .readout = NEAP_READ_STEP, .gated = 1},
 	{.spec = "lif:30r,lstm:33,li", .precision = NEAP_DOUBLE, .delay = 1, .gated = 1},
 	{.spec = "gru:40,li", .readout = NEAP_READ_MAX, .gated = 1},
-	{.spec = "gru:17,li:density=0.5", .gated = 1}, /* a readout with a mask */
+	{.spec = "gru:17,li:density=0.5", .gated = 1},	  /* a readout with a mask */
 	{.spec = "lstm:260,li", .gated = 1, .group = 11}, /* parcels of rows and columns */
 	{.spec = "gru:33:dropout=0.4,rnn:20:delay=1:dropout=0.2,li",
 		.precision = NEAP_DOUBLE,
