@@ -406,7 +406,8 @@ static void add_given(struct neap__text *to, int argc, char **argv, const char *
 	static const char *const others[] = {"--force", "--json", "--quiet", "-q"};
 
 	for (int i = 1; i < argc; i++) {
-		int is_other = strcmp(argv[i], dir) == 0 || strncmp(argv[i], "--out=", 6) == 0;
+		int is_other = strcmp(argv[i], dir) == 0 || strncmp(argv[i], "--out=", 6) == 0 ||
+			       (strncmp(argv[i], "-o", 2) == 0 && argv[i][2]);
 		for (size_t k = 0; k < sizeof others / sizeof others[0]; k++)
 			is_other |= strcmp(argv[i], others[k]) == 0;
 		if (strcmp(argv[i], "--out") == 0 || strcmp(argv[i], "-o") == 0)

@@ -257,6 +257,7 @@ struct neap_net_options {
 	 */
 	enum neap_math math;
 	enum neap_products products;
+	int reserved; /* 0: fields that are added later do not lie in padding, which is arbitrary */
 };
 
 #define NEAP_TAU_OUT_AUTO (-1.0)

@@ -18,8 +18,8 @@ static int check_processor(enum neap__isa isa)
 			"NEAP_ISA, or set it to lowered (same results, slow)",
 			neap__isa_name(isa));
 	return neap__fail(NEAP_EUSAGE,
-		"--precision bf16: this processor has no AVX512-BF16; use --precision float, or "
-		"set NEAP_ISA=lowered (same results as with AVX512-BF16, slow)");
+		"--precision bf16: this processor has no AVX512-BF16; set NEAP_ISA=lowered (same "
+		"results as with AVX512-BF16, slow), or train with --precision float");
 }
 
 /* 1: the dense products of the cell are those of outer_products.h, and tested in bfloat16. */
@@ -65,8 +65,15 @@ int neap__tiles_choose(struct neap_net *net, enum neap__isa isa)
 			"NEAP_ISA, or set it to lowered (same results, slow)",
 			neap__isa_name(isa));
 	return neap__fail(NEAP_EUSAGE,
-		"--products tiles: this processor has no AVX-512; set NEAP_ISA=lowered (same "
-		"results as with AVX-512 or AMX, slow), or train with --products chains");
+		"--products tiles: this processor has no AVX-512; use --products chains, or set "
+		"NEAP_ISA=lowered (same results as with AVX-512 or AMX, slow)");
+}
+
+int neap__tiles_work(void)
+{
+	enum neap__isa isa;
+
+	return neap__isa_choose(&isa) == 0 && neap__tiles_get(isa);
 }
 
 /* 1: in float, a tensor's products are computed in tiles where there are many spikes. */

@@ -28,6 +28,9 @@ int neap__bf16_check(const struct neap_net *net, enum neap__isa isa);
  * processor is unsuitable. */
 int neap__tiles_choose(struct neap_net *net, enum neap__isa isa);
 
+/* 1: this processor computes products in tiles with NEAP_ISA as it is set; else 0. */
+int neap__tiles_work(void);
+
 /*
  * Marks the tensors whose dense products round their factors, and those whose products are computed
  * in tiles. NEAP_EUSAGE: tiles are asked for, and no tensor has such products.

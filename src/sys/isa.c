@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* isa.c: what the processor says, and the environment variable NEAP_ISA. */
 #include "sys/isa.h"
+#include "base/debug_log.h"
 #include "base/fail.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef __x86_64__
@@ -67,10 +69,12 @@ int neap__isa_take_amx(void)
 	if ((states & TILE_STATES) != TILE_STATES)
 		return 0;
 #ifdef __linux__
-	return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) == 0;
-#else
-	return 0;
+	if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) == 0)
+		return 1;
+	neap__debug("the processor has AMX, but Linux refuses its use: arch_prctl: %s",
+		strerror(errno));
 #endif
+	return 0;
 }
 #else
 int neap__isa_has_bf16(enum neap__isa isa)

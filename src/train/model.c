@@ -3,6 +3,7 @@
 #include "nn/cellfile/cell_program.h"
 #include "nn/net.h"
 #include "train/model.h"
+#include "nn/bf16_net.h"
 #include "nn/core/on_device.h"
 #include "data/dataset.h"
 #include "train/settings.h"
@@ -245,6 +246,18 @@ static int check_size(const struct neap_net_options *options, const struct neap_
 	return 0;
 }
 
+/* Tiles where nothing here computes them become chains: only the rounding of sums differs. */
+static int create(
+	struct neap_net **net, const struct neap_net_options *options, const char *device)
+{
+	struct neap_net_options here = *options;
+
+	here.device = device;
+	if (here.products == NEAP_TILES && (neap__is_device(device) || !neap__tiles_work()))
+		here.products = NEAP_CHAINS;
+	return neap_net_create(net, &here);
+}
+
 int neap__model_open(struct neap_net **net, struct neap_net_options *options, int64_t *max_steps,
 	const struct neap__safetensors *file, int threads, const char *device, int compile_cells)
 {
@@ -266,11 +279,9 @@ int neap__model_open(struct neap_net **net, struct neap_net_options *options, in
 		rc = check_size(options, file);
 	if (rc == 0) {
 		options->threads = threads;
-		options->device = device;
 		if (!neap__is_device(device)) /* the processor has no other */
 			options->math = NEAP_MATH_EXACT;
-		rc = neap_net_create(net, options);
-		options->device = NULL;
+		rc = create(net, options, device);
 	}
 	if (rc == NEAP_EUSAGE) /* nonsense in a file is the file's fault */
 		rc = NEAP_EFORMAT;

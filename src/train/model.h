@@ -55,7 +55,8 @@ int neap__model_start(
 	struct neap_net *net, const struct neap__safetensors *file, int fresh_readout);
 /*
  * Makes the net that a file describes and copies its parameters. threads: 0 for one a processor;
- * device and compile_cells are as in neap_net_options.
+ * device and compile_cells are as in neap_net_options. A model with products in tiles, which the
+ * device or this processor does not compute, becomes a net with chains; `options` keep the tiles.
  */
 int neap__model_open(struct neap_net **net, struct neap_net_options *options, int64_t *max_steps,
 	const struct neap__safetensors *file, int threads, const char *device, int compile_cells);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--precision bf16` and `--products tiles`: one gradient for all plans and numbers of threads, near that of float; the model in
 plain C computes the same weights as the processor's instructions; what cannot compute so is rejected with one line that names it."""
+import json
 import os
 import re
 import sys
@@ -68,7 +69,8 @@ def tiles(net, options):
 
 
 def kept(folder):
-    """A run keeps the choice: its model predicts with it, and a run that is resumed has the same."""
+    """A run keeps the choice: its model predicts with it, with a note in chains where nothing computes tiles, and a run that is
+    resumed has the same."""
     out = os.path.join(folder, "tiles")
     train = ["train", SHORT, "--net", MANY_SPIKES, "--out", out, "--quiet"]
     neap_json(*train, "--epochs", 1, *TILES, env=TILES_ISA)
@@ -78,6 +80,13 @@ def kept(folder):
     scores = neap_json("eval", out, SHORT, env=TILES_ISA), neap_json("eval", out, SHORT, env={"NEAP_ISA": "lowered"})
     if scores[0]["loss"] != scores[1]["loss"]:
         return f"losses {scores}"
+    for command in ["eval", out, SHORT, "--json"], ["predict", out, SHORT]:
+        chains = neap(*command, env={"NEAP_ISA": "plain"})
+        notes = [line for line in chains.stderr.splitlines() if "with --products chains, because tiles need AVX-512" in line]
+        if chains.returncode or len(notes) != 1:
+            return f"{command[0]} without AVX-512: {chains.returncode}, {chains.stderr}"
+        if command[0] == "eval" and abs(json.loads(chains.stdout)["loss"] - scores[0]["loss"]) > 1e-3 * scores[0]["loss"]:
+            return f"losses {scores[0]}, {chains.stdout}"
     other = neap(*train, "--epochs", 2, "--resume", "--products", "chains", env=TILES_ISA)
     if other.returncode != 2 or "--products tiles, not chains" not in other.stderr:
         return f"resumed with chains: {other.returncode}, {other.stderr}"

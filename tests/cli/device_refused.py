@@ -5,6 +5,7 @@ What a device does not do, by option and cell, with the fake CUDA driver: one li
 options of `neap train` give the weights of the processor.
     device_refused.py [all]    options that work: two of them by chance; all: each
 """
+import json
 import os
 import random
 import re
@@ -145,6 +146,17 @@ def refused_commands(folder):
     return None
 
 
+def chains(folder):
+    """A model with products in tiles is evaluated with chains, and a line tells it."""
+    neap("train", DATA, *RUN, "--net", "lif:9r:scale=20,lif:7,li", "--products", "tiles", "--out", "tiles", env=ISA, cwd=folder)
+    here = neap("eval", "tiles", DATA, "--json", env=ISA, cwd=folder)
+    there = neap("eval", "tiles", DATA, "--json", *DEVICE, env=FAKE, cwd=folder)
+    if here.returncode or there.returncode or there.stderr.count("because devices have no tiles") != 1 or "tiles" in here.stderr:
+        return f"{said(here)}, {said(there)}"
+    losses = [json.loads(done.stdout)["loss"] for done in (here, there)]
+    return None if abs(losses[0] - losses[1]) <= 1e-3 * losses[0] else f"losses {losses}"
+
+
 def main():
     every = sys.argv[1:] == ["all"]
     dice = random.Random(int(os.environ.get("NEAP_SEED", os.getpid())))
@@ -155,6 +167,7 @@ def main():
         for row in CLUSTERS:
             tap.run(f"refused: {' '.join(row[:3])}", refused_clusters, folder, *row)
         tap.run("compare, calibrate, eval and predict refuse the same", refused_commands, folder)
+        tap.run("eval: tiles become chains", chains, folder)
         tap.run("compare: replay is refused, with the reason", no_replay, folder)
         for number, more in enumerate(ACCEPTED if every else dice.sample(ACCEPTED, 2)):
             tap.run(f"works: {' '.join(more)}", same_weights, folder, number, more)

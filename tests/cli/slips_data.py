@@ -255,6 +255,11 @@ def events():
     np.savez("words.npz", t=t, x=x.astype(str), y=y, p=p)
     np.savez("frames.npz", frames=np.zeros((5, 2, 8, 8)))
     np.savez("channels.npz", times=t, units=x)
+    np.savez("below-units.npz", times=t, units=x - 9)
+    np.savez("uneven-units.npz", times=t, units=x[:50])
+    with h5py.File("packed.h5", "w") as file:
+        file.create_dataset("x", data=rng.random((6, 20, 3)), compression="lzf")
+        file["y"] = np.arange(6) % 2
     for name, size in {"one-size": 8, "deep-size": [[8]]}.items():
         np.savez(name + ".npz", times=t, units=x, inputs=size)
         with h5py.File(name + ".h5", "w") as file:

@@ -291,6 +291,9 @@ static inline void random_net(struct random_net *r, uint64_t seed, int units)
 				l > first ? "," : "", l, parts[below(d, 6)]);
 		o->freeze = r->freeze;
 	}
+	/* Refused without AVX-512, and where no weights of dense rows multiply spikes. */
+	if (o->precision == NEAP_FLOAT && often(d, 25))
+		o->products = NEAP_TILES;
 }
 
 #endif

@@ -71,7 +71,8 @@ static void near_chains(void **arg)
 {
 	static const char *const many[] = {"lif:70r:scale=9,lif:40:scale=9,li",
 		"lif:70r:scale=9:surrogate=sigmoid,li", "adlif:64:scale=20,lif:33r:scale=9,li",
-		"lif:40:scale=30,rnn:20,li", "lif:70r:scale=9:width=12,li"};
+		"lif:40:scale=30,rnn:20,li", "lif:70r:scale=9:width=12,li",
+		"lif:300r:scale=5:recurrent_scale=0.1,lif:270:scale=9:width=12,li"};
 	struct neap_objective objective = {
 		.size = sizeof objective, .loss = neap_loss_find("cross-entropy")};
 

@@ -58,10 +58,11 @@ static void fault(struct one_case *c, const char *format, ...)
 	if (!c->faults++)
 		fprintf(stderr,
 			"# %s\n#   inputs %d classes %d double %d readout %d dense %d smooth %d "
-			"delay %d values %d target %d euler %d learn %d freeze %s density %g\n",
+			"delay %d values %d target %d euler %d learn %d freeze %s density %g "
+			"products %d\n",
 			c->net.spec, o->inputs, o->classes, o->precision == NEAP_DOUBLE, o->readout,
 			o->dense, o->smooth, o->delay, o->values, c->net.target, o->euler, o->learn,
-			o->freeze ? o->freeze : "-", o->density);
+			o->freeze ? o->freeze : "-", o->density, o->products);
 	fprintf(stderr, "#   NEAP_SEED=%llu: ", (unsigned long long)c->seed);
 	va_start(list, format);
 	vfprintf(stderr, format, list);

@@ -44,6 +44,7 @@ struct array_events {
 	double origin;			     /* that time, in the unit of t; else 0 */
 	int flat;			     /* 1: columns of all samples, and offsets */
 	struct neap__column column[COLUMNS]; /* array NULL: not there */
+	const char *name[COLUMNS];	     /* of those that are, as the file has them */
 	double *offset, *label;
 	int64_t at;	 /* sample to come */
 	char where[32];	 /* its name */
@@ -76,6 +77,8 @@ static int find_columns(struct array_events *s, const char *prefix)
 			if (there && c == T)
 				neap__print(s->source.time_name, sizeof s->source.time_name, "%s",
 					name);
+			if (there)
+				s->name[c] = *k;
 			if (there && s->column[c].text)
 				return neap__fail(NEAP_EFORMAT,
 					"'%s': '%s' contains text; events need numbers. Save it as "
@@ -95,9 +98,8 @@ static int find_columns(struct array_events *s, const char *prefix)
 			return neap__fail(NEAP_EFORMAT,
 				"'%s': '%s%s' has %lld entries, but '%s%s' has %lld. Each event "
 				"needs an entry in both",
-				s->path, prefix, neap__event_names[c][0],
-				(long long)s->column[c].count, prefix, neap__event_names[T][0],
-				(long long)s->column[T].count);
+				s->path, prefix, s->name[c], (long long)s->column[c].count, prefix,
+				s->name[T], (long long)s->column[T].count);
 	}
 	return 1;
 }
@@ -238,7 +240,7 @@ static int take_whole(struct array_events *s, int c, const double *piece, int64_
 			return neap__fail(NEAP_EFORMAT,
 				"'%s': '%s' of sample %lld, event %lld is %g; it must be a whole "
 				"number from 0 to %g. Correct the array%s",
-				s->path, neap__event_names[c][0], (long long)s->at,
+				s->path, s->name[c], (long long)s->at,
 				(long long)(done + i), piece[i], most,
 				value < 0 && c != P ? ", such as by subtracting its minimum" : "");
 		if (c == X)
@@ -261,7 +263,7 @@ static int wrong_time(const struct array_events *s, int64_t event, double value,
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': '%s' of sample %lld, event %lld is %s, which is not a time. "
 			"Correct the times, or leave out such events%s",
-			s->path, neap__event_names[T][0], (long long)s->at, (long long)event,
+			s->path, s->name[T], (long long)s->at, (long long)event,
 			isnan(value) ? "nan" : "infinite",
 			s->undivided ? neap__event_finite(code, s->path, s->folder, time) : "");
 	double finer = unit == 1 ? 1e-6 : 1e-9, late = value - s->origin;
@@ -273,7 +275,7 @@ static int wrong_time(const struct array_events *s, int64_t event, double value,
 	return neap__fail(NEAP_EFORMAT,
 		"'%s': '%s' of sample %lld, event %lld is %.17g, which is %g seconds; times count "
 		"from the %s of the sample, 0 to 1000000 seconds. %s%s",
-		s->path, neap__event_names[T][0], (long long)s->at, (long long)event, value,
+		s->path, s->name[T], (long long)s->at, (long long)event, value,
 		unit == 1e-6 ? late / 1e6 : late * unit,
 		s->from_first ? "first event" : "beginning",
 		s->from_first

@@ -256,9 +256,12 @@ static void probe_file(void *arg)
 
 	neap__h5_enter(&guard);
 	if (neap__h5_open(&file, p->path) == 0) {
-		if (neap__h5_has(&file, "/x") == 1 && neap__h5_block_open(&set, &file, "/x") == 0) {
-			p->has_rows = set.dims > 1;
-			neap__h5_set_close(&set);
+		if (neap__h5_has(&file, "/x") == 1) {
+			int rc = neap__h5_block_open(&set, &file, "/x");
+			/* One that is packed by an unknown filter is refused by this format. */
+			p->has_rows = set.dims > 1 && (rc == 0 || set.elsewhere);
+			if (rc == 0)
+				neap__h5_set_close(&set);
 		}
 		neap__h5_close(&file);
 	}

@@ -220,10 +220,11 @@ static int open_set(struct neap__h5_set *set, const struct neap__h5_file *file, 
 	int rc = check_set(set, file, name, space, least, most);
 	if (space >= 0)
 		H5Sclose(space);
-	int elsewhere = set->elsewhere;
+	int elsewhere = set->elsewhere, dims = set->dims;
 	if (rc < 0)
 		neap__h5_set_close(set);
 	set->elsewhere = elsewhere;
+	set->dims = dims;
 	return rc;
 }
 

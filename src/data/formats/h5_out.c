@@ -10,7 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ROOM_STEP = 256 * 1024 };
+enum {
+	OVERHEAD = 96 * 1024, /* of HDF5, whatever a file contains: about 35 KiB in small files */
+	ROOM_STEP = 32 * 1024
+};
 
 int neap__h5_out_failed(const struct neap__h5_out *out, int err)
 {
@@ -22,7 +25,8 @@ int neap__h5_out_reserve(struct neap__h5_out *out, uint64_t bytes)
 	out->need += bytes;
 	if (out->need <= out->reserved)
 		return 0;
-	uint64_t want = out->need + ROOM_STEP + out->need / 16;
+	/* A part more, so that a long file is extended seldom. */
+	uint64_t want = out->need + ROOM_STEP + out->need / 8;
 	if (fallocate(out->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)want) < 0 && errno != EOPNOTSUPP &&
 		errno != ENOSYS)
 		return neap__h5_out_failed(out, errno);
@@ -43,7 +47,7 @@ int neap__h5_out_open(struct neap__h5_out *out, const char *path)
 	out->fd = open(name, O_WRONLY | O_CLOEXEC);
 	if (out->fd < 0)
 		return neap__h5_out_failed(out, errno);
-	NEAP_TRY(neap__h5_out_reserve(out, ROOM_STEP));
+	NEAP_TRY(neap__h5_out_reserve(out, OVERHEAD));
 	hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
 	H5Pset_obj_track_times(creation, 0);
 	H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);

@@ -49,8 +49,11 @@ static int has_news(struct neap_sweep *s, struct measured_costs *m)
 	const int i = s->plan.tier - 1;
 	const struct neap_problem *now = &m->least;
 	double least;
+	/* Before the fence, which keeps a device waiting for its next calls. */
+	if (s->watch.records[i] < RECORDS_LEAST)
+		return 0;
 	neap__fence_wait(&s->arena.memory.fence);
-	if (!neap__watch_sample(s, &least) || s->watch.records[i] < RECORDS_LEAST)
+	if (!neap__watch_sample(s, &least))
 		return 0;
 	double all = neap__watch_found_forward(s) / neap__watch_planned_forward(s);
 	neap__watch_scale(s, least, least, &m->least);

@@ -16,6 +16,7 @@
 #include "train/reports/input_doubts.h"
 #include "train/trainer.h"
 #include "train/ranks/rank_answers.h"
+#include "nn/core/net_state.h"
 #include "nn/core/on_device.h"
 #include "base/fail.h"
 #include "base/quote.h"
@@ -253,6 +254,25 @@ static int open_data(struct open_evaluation *e, const struct neap_eval_options *
 	return 0;
 }
 
+/* Reports that products are not summed in the order of the training (neap__model_open). */
+static void say_order(const struct open_evaluation *e, const struct neap_eval_options *options)
+{
+	char line[NEAP__TAKEN_TEXT];
+
+	if (e->net->options.products == e->net_options.products)
+		return;
+	neap__print(line, sizeof line,
+		"'%.200s' was trained with --products tiles, but is evaluated with --products "
+		"chains, because %s: sums are rounded differently. %s",
+		options->model,
+		neap__is_device(options->device) ? "devices have no tiles"
+						 : "tiles need AVX-512",
+		neap__is_device(options->device)
+			? "For the order of the training, evaluate on the CPU"
+			: "NEAP_ISA=lowered computes in the order of the training, slowly");
+	options->say(options->user, line);
+}
+
 /* Reports what the data leaves open, on rank 0. */
 static int say_doubts(const struct open_evaluation *e, const struct neap_eval_options *options)
 {
@@ -262,6 +282,7 @@ static int say_doubts(const struct open_evaluation *e, const struct neap_eval_op
 	NEAP_TRY(neap__model_encoding(&encoding, &e->file, &e->net_options));
 	if (!options->say || !neap__ranks_root(&e->ranks))
 		return 0;
+	say_order(e, options);
 	if (e->note[0])
 		options->say(options->user, e->note);
 	if (e->set->doubt) {
