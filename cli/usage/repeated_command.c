@@ -138,16 +138,21 @@ static int find_proposed(struct proposed all[OPTIONS_MOST], const char *line, co
 	return 0;
 }
 
-/* The option that an argument of the command is, NULL: it is another word. */
-static const struct cli_option *given_option(const char *word)
+/* The option that an argument of the command is, NULL: it is another word. *value: what the argument
+ * has behind it, as in --out=FILE and -oFILE; NULL: nothing. */
+static const struct cli_option *given_option(const char *word, const char **value)
 {
 	const char *end = "";
 	const struct cli_option *o = option_at(word, &end);
-	if (o || word[0] != '-' || !word[1] || word[2])
+	*value = *end == '=' ? end + 1 : NULL;
+	if (o || word[0] != '-' || !word[1])
 		return *end == '\0' || *end == '=' ? o : NULL;
 	for (o = given.options; o->name && o->letter != word[1]; o++)
 		;
-	return o->name ? o : NULL;
+	if (!o->name || (word[2] && o->kind == CLI_FLAG))
+		return NULL;
+	*value = word[2] ? word + 2 : NULL;
+	return o;
 }
 
 /* 1: the command is repeated without the option: it is proposed with another value, refused by the
@@ -172,12 +177,13 @@ static void add_words(struct neap__text *to, const struct proposed *all, int cou
 	const char *line, const char *rest, const char **list)
 {
 	for (int i = 1; i < given.words; i++) {
-		const char *word = given.word[i], *equals = strchr(word, '=');
-		const struct cli_option *o = given_option(word);
-		int has_value = o && o->kind != CLI_FLAG && !equals && i + 1 < given.words;
+		const char *word = given.word[i], *value;
+		const struct cli_option *o = given_option(word, &value);
+		int has_value = o && o->kind != CLI_FLAG && !value && i + 1 < given.words;
 		if (!o && strcmp(word, given.dir) == 0)
 			continue;
-		const char *value = has_value ? given.word[++i] : equals ? equals + 1 : NULL;
+		if (has_value)
+			value = given.word[++i];
 		if (o && (strcmp(o->name, "out") == 0 || strcmp(o->name, "json") == 0))
 			continue;
 		if (o && is_replaced(o, all, count, line, rest)) {
