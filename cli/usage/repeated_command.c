@@ -138,8 +138,8 @@ static int find_proposed(struct proposed all[OPTIONS_MOST], const char *line, co
 	return 0;
 }
 
-/* The option that an argument of the command is, NULL: it is another word. *value: what the argument
- * has behind it, as in --out=FILE and -oFILE; NULL: nothing. */
+/* The option that an argument of the command is, NULL: it is another word. *value: what the
+ * argument has behind it, as in --out=FILE and -oFILE; NULL: nothing. */
 static const struct cli_option *given_option(const char *word, const char **value)
 {
 	const char *end = "";

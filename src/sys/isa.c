@@ -71,8 +71,9 @@ int neap__isa_take_amx(void)
 #ifdef __linux__
 	if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) == 0)
 		return 1;
-	neap__debug("the processor has AMX, but Linux refuses its use: arch_prctl: %s",
-		strerror(errno));
+	neap__debug("the processor has AMX, but Linux refuses its use: arch_prctl fails with errno "
+		    "%d",
+		errno);
 #endif
 	return 0;
 }

@@ -247,8 +247,7 @@ static int check_size(const struct neap_net_options *options, const struct neap_
 }
 
 /* Tiles where nothing here computes them become chains: only the rounding of sums differs. */
-static int create(
-	struct neap_net **net, const struct neap_net_options *options, const char *device)
+static int create(struct neap_net **net, const struct neap_net_options *options, const char *device)
 {
 	struct neap_net_options here = *options;
 

@@ -34,8 +34,7 @@ static void lowered(void **arg)
 	static const char *const specs[] = {"lif:50r,li", "lif:33:surrogate=sigmoid,li",
 		"cubalif:40r,li", "adlif:24r,lif:17,li", "seadlif:24r,li", "brf:24r:scale=900,li",
 		"rnn:21,li", "lstm:19,li", "gru:35,li", "egru:20,li",
-		"lif:50r:scale=12,lif:40r:scale=9:width=12,li",
-		"lif:300r:scale=12:width=12,li"};
+		"lif:50r:scale=12,lif:40r:scale=9:width=12,li", "lif:300r:scale=12:width=12,li"};
 	const char *was = getenv("NEAP_ISA");
 	char *kept = was ? strdup(was) : NULL;
 

@@ -240,8 +240,8 @@ static int take_whole(struct array_events *s, int c, const double *piece, int64_
 			return neap__fail(NEAP_EFORMAT,
 				"'%s': '%s' of sample %lld, event %lld is %g; it must be a whole "
 				"number from 0 to %g. Correct the array%s",
-				s->path, s->name[c], (long long)s->at,
-				(long long)(done + i), piece[i], most,
+				s->path, s->name[c], (long long)s->at, (long long)(done + i),
+				piece[i], most,
 				value < 0 && c != P ? ", such as by subtracting its minimum" : "");
 		if (c == X)
 			events->x[done + i] = (int32_t)value;

@@ -265,8 +265,7 @@ static void say_order(const struct open_evaluation *e, const struct neap_eval_op
 		"'%.200s' was trained with --products tiles, but is evaluated with --products "
 		"chains, because %s: sums are rounded differently. %s",
 		options->model,
-		neap__is_device(options->device) ? "devices have no tiles"
-						 : "tiles need AVX-512",
+		neap__is_device(options->device) ? "devices have no tiles" : "tiles need AVX-512",
 		neap__is_device(options->device)
 			? "For the order of the training, evaluate on the CPU"
 			: "NEAP_ISA=lowered computes in the order of the training, slowly");
