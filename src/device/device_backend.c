@@ -62,7 +62,7 @@ static int clear(void *user, void *at, size_t bytes)
 	return b->batch.memory->fill(b->batch.memory->user, at, 0, bytes);
 }
 
-static int begin(void *self, struct neap_net *net, size_t *tape_max)
+static int begin(void *self, struct neap_net *net, size_t *tape_max, size_t *log_bytes)
 {
 	struct neap__device_backend *b = self;
 
@@ -74,6 +74,10 @@ static int begin(void *self, struct neap_net *net, size_t *tape_max)
 		b->launch_steps = b->batch.room.steps;
 	neap__round_list_clear(&b->rounds, b->batch.net.layers);
 	*tape_max = neap__device_tape_max(b);
+	b->batch.net.shared = b->shared;
+	b->batch.net.processors = b->processors;
+	*log_bytes =
+		neap__device_logs(&b->batch.net) ? neap__device_log_row(&b->batch.net) : 0;
 	return 0;
 }
 
@@ -104,6 +108,7 @@ static int find(struct neap__device_backend *b, enum neap__device_kernel kernel)
 static int load(struct neap__device_backend *b)
 {
 	const void *image = neap__device_image();
+	int shared = 0;
 
 	NEAP_TRY(neap__device_enter(b->device));
 	if (!image)
@@ -114,6 +119,11 @@ static int load(struct neap__device_backend *b)
 	for (int k = 0; k < NEAP__DEVICE_KERNEL_COUNT; k++)
 		NEAP_TRY(find(b, (enum neap__device_kernel)k));
 	neap__device_memory_settle(b->device);
+	NEAP_TRY(NEAP__CUDA(cuDeviceGetAttribute,
+		(&shared, NEAP__CUDA_ATTRIBUTE_SHARED, b->device->device)));
+	b->shared = (unsigned)shared;
+	NEAP_TRY(NEAP__CUDA(cuDeviceGetAttribute,
+		(&b->processors, NEAP__CUDA_ATTRIBUTE_PROCESSORS, b->device->device)));
 	return NEAP__CUDA(cuEventCreate, (&b->told, NEAP__CUDA_EVENT_DISABLE_TIMING));
 }
 
@@ -132,6 +142,8 @@ int neap__device_backend_open(
 						   .stream = use_stream,
 						   .advance = neap__device_advance,
 						   .record = neap__device_record,
+						   .advance_log = neap__device_advance_log,
+						   .record_log = neap__device_record_log,
 						   .backward = neap__device_reverse,
 						   .fetch_readout = neap__device_fetch_readout,
 						   .send_adjoint = neap__device_send_adjoint,

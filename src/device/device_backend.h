@@ -24,6 +24,8 @@ struct neap__device_backend {
 	struct neap__round_list rounds; /* of the tapes of this batch */
 	CUevent told;	  /* recorded after the copy of what the device tells of tapes */
 	int launch_steps; /* forward, at most */
+	unsigned shared;  /* as of struct neap__device_net */
+	int processors;
 	int unfolded;	  /* the gradient block in progress is not added to the totals yet */
 };
 
@@ -46,6 +48,10 @@ void neap__device_backend_close(struct neap__device_backend *backend);
 int neap__device_advance(void *self, void *state, int64_t t0, int64_t t1, int first);
 int neap__device_record(void *self, void *state, int64_t t0, int64_t t1, int first, void *tape,
 	size_t room, size_t *used, int64_t *t_done);
+int neap__device_advance_log(void *self, void *state, int64_t t0, int64_t t1, int first, void *log,
+	size_t room, size_t *used, int64_t *t_done);
+int neap__device_record_log(void *self, void *state, int64_t t0, int64_t t1, const void *log,
+	int64_t log_t0, void *tape, size_t room, size_t *used, int64_t *t_done);
 /* Bytes of the outputs of n steps in a round, after which it has the factors of the readout. */
 size_t neap__device_round_outputs(const struct neap__device_backend *backend, int64_t n);
 /* Bytes of one step's tape at most. */

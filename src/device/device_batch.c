@@ -414,6 +414,7 @@ int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_ne
 		&b->net, net, (const float *const *)b->parameters.at.weight));
 	NEAP_TRY(neap__device_clusters(&b->net, &b->clusters));
 	b->room.steps = steps_of(b, net);
+	b->room.replay_steps = DEVICE_BLOCK_STEPS;
 	NEAP_TRY(make_host(b, net));
 	take_all(b, &parts, net);
 	NEAP_TRY(grow(b->memory, &b->block, &b->block_bytes, parts.used));

@@ -454,6 +454,11 @@ int neap__device_turns(const struct neap__device_net *device, int tensor)
 	return 0;
 }
 
+int neap__device_logs(const struct neap__device_net *device)
+{
+	return device->net->has_log && device->lif && neap__has_gradients(device->net);
+}
+
 int neap__device_spreads(const struct neap__device_net *device, int tensor)
 {
 	return device->lif && device->net->tensors[tensor].row_start != NULL;

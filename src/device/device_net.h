@@ -28,6 +28,8 @@ struct neap__device_net {
 	struct neap__device_readout readout;
 	int has_errors;			       /* the host computes the errors of the readout */
 	struct neap__layer_clusters *clusters; /* [layers] (cluster_shape.h); NULL: none */
+	unsigned shared; /* bytes of shared memory that a block may have ... */
+	int processors;	 /* ... and multiprocessors of the device, which share out a replay */
 	int near_units; /* units of layers with a surrogate: those inside its support are counted */
 };
 
@@ -65,6 +67,9 @@ int neap__device_leaks(const struct neap__layer *layer);
 void neap__device_leaks_set(struct neap__device_net *device, int layer, const float *const *rows);
 /* The address on the device of the delays of a layer, struct neap__delays.whole. */
 void neap__device_delays_set(struct neap__device_net *device, int layer, const u8 *whole);
+/* Whether steps of the net can be logged, and replayed on the device: as on the CPU, if there is
+ * room for gradients. */
+int neap__device_logs(const struct neap__device_net *device);
 /* Whether products of a spiking layer need a tensor's weights turned, or with all places. */
 int neap__device_turns(const struct neap__device_net *device, int tensor);
 int neap__device_spreads(const struct neap__device_net *device, int tensor);

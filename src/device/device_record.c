@@ -124,19 +124,42 @@ static int finish_first(const struct neap__device_backend *b, int64_t t0, int64_
 	return neap__device_port_outputs(net, &b->launcher, &b->batch.room, (int)t0, (int)t1);
 }
 
-int neap__device_advance(void *self, void *state, int64_t t0, int64_t t1, int first)
+/* Advances, and writes the log of each step unless `log` is NULL. */
+static int advance(struct neap__device_backend *b, void *state, int64_t t0, int64_t t1, int first,
+	u8 *log)
 {
-	struct neap__device_backend *b = self;
+	const struct neap__device_net *net = &b->batch.net;
 
 	for (int64_t t = t0, end; t < t1; t = end) {
 		NEAP_TRY(range_end(b, t, t1, &end));
-		NEAP_TRY(neap__device_forward(&b->batch.net, &b->launcher, &b->batch.room, state,
-			(int)t, (int)end, NULL));
+		NEAP_TRY(neap__device_forward(
+			net, &b->launcher, &b->batch.room, state, (int)t, (int)end, NULL));
 		if (first)
 			NEAP_TRY(finish_first(b, t, end));
 		NEAP_TRY(keep_outputs(b, state, t, end, first));
+		if (!log)
+			continue;
+		NEAP_TRY(neap__device_write_log(
+			net, &b->launcher, &b->batch.room, (int)t, (int)end, log));
+		log += (size_t)(end - t) * neap__device_log_row(net);
 	}
 	return 0;
+}
+
+int neap__device_advance(void *self, void *state, int64_t t0, int64_t t1, int first)
+{
+	return advance(self, state, t0, t1, first, NULL);
+}
+
+int neap__device_advance_log(void *self, void *state, int64_t t0, int64_t t1, int first, void *log,
+	size_t room, size_t *used, int64_t *t_done)
+{
+	struct neap__device_backend *b = self;
+	size_t row = neap__device_log_row(&b->batch.net), steps = room / row;
+
+	*t_done = (uint64_t)(t1 - t0) > steps ? t0 + (int64_t)steps : t1;
+	*used = (size_t)(*t_done - t0) * row;
+	return advance(b, state, t0, *t_done, first, log);
 }
 
 /* What the net reports of tapes: their bytes, and the units inside the support. */
@@ -173,18 +196,22 @@ static size_t round_bytes(const struct neap__device_backend *b, int64_t n, const
 }
 
 /*
- * Writes the tapes of [t0, t1) to the rooms and waits for what the device tells of them; *done: the
- * step that all samples reached.
+ * Writes the tapes of [t0, t1) to the rooms, from the log of these steps unless it is NULL, and
+ * waits for what the device tells of them; *done: the step that all samples reached.
  */
 static int write_rooms(struct neap__device_backend *b, void *state, int64_t t0, int64_t t1,
-	int first, int64_t *done)
+	int first, const u8 *log, int64_t *done)
 {
 	struct neap__device_batch_memory *m = &b->batch;
 	struct neap__device_layer_tapes layer[m->net.layers];
 	struct neap__device_tapes tapes = rooms_of(b, t0, t1, layer);
 
-	NEAP_TRY(neap__device_forward(
-		&m->net, &b->launcher, &m->room, state, (int)t0, (int)t1, &tapes));
+	if (log)
+		NEAP_TRY(neap__device_replay(&m->net, &b->launcher, &m->room, state, (int)t0,
+			(int)t1, &tapes, log));
+	else
+		NEAP_TRY(neap__device_forward(
+			&m->net, &b->launcher, &m->room, state, (int)t0, (int)t1, &tapes));
 	NEAP_TRY(neap__device_fetch(
 		b->device, m->host.done, m->progress.done, 3 * rows_of(b) * sizeof(u32)));
 	NEAP_TRY(NEAP__CUDA(cuEventRecord, (b->told, b->device->compute)));
@@ -281,9 +308,11 @@ static int64_t dense_end(const struct neap__device_backend *b, int64_t t, int64_
 	return t1;
 }
 
-/* A round that is recorded: *done and *bytes are set. */
+/* A round that is recorded: `done` and `bytes` are set. */
 struct recording {
 	unsigned char *tape;
+	const u8 *log; /* of step log_t0 and those that follow; NULL: there is none */
+	int64_t log_t0;
 	uint64_t at, previous; /* offsets of the round and of the one before */
 	size_t room;
 	int64_t done;
@@ -295,13 +324,15 @@ static int record_round(struct neap__device_backend *b, void *state, int64_t t, 
 	int first, struct recording *r)
 {
 	const struct neap_memory_ops *m = b->batch.memory;
+	size_t row = r->log ? neap__device_log_row(&b->batch.net) : 0;
+	const u8 *log = r->log ? r->log + (size_t)(t - r->log_t0) * row : NULL;
 	int64_t end, n;
 
 	NEAP_TRY(range_end(b, t, t1, &end));
 	if (b->batch.net.dense)
 		end = dense_end(b, t, end, r->room);
 	NEAP_TRY(m->move(m->user, b->batch.second, state, b->net->state_bytes));
-	NEAP_TRY(write_rooms(b, state, t, end, first, &r->done));
+	NEAP_TRY(write_rooms(b, state, t, end, first, log, &r->done));
 	n = r->done - t;
 	if (r->done < end) /* shorter launches from now on, since steps are run twice */
 		b->launch_steps =
@@ -314,7 +345,7 @@ static int record_round(struct neap__device_backend *b, void *state, int64_t t, 
 			return neap__fail(NEAP_EMODEL,
 				"the tape of step %lld is larger than tape_max", (long long)t);
 		NEAP_TRY(m->move(m->user, state, b->batch.second, b->net->state_bytes));
-		NEAP_TRY(write_rooms(b, state, t, t + n, 0, &r->done));
+		NEAP_TRY(write_rooms(b, state, t, t + n, 0, log, &r->done));
 	}
 	r->bytes = round_bytes(b, n, b->batch.host.bytes);
 	add_counts(b, t, r->done, r->bytes - fixed_bytes(b, n));
@@ -324,12 +355,11 @@ static int record_round(struct neap__device_backend *b, void *state, int64_t t, 
 	return keep_outputs(b, state, t, r->done, first);
 }
 
-int neap__device_record(void *self, void *state, int64_t t0, int64_t t1, int first, void *tape,
-	size_t room, size_t *used, int64_t *t_done)
+/* Records [t0, t1) with the tape and the log of `r`, as far as there is room. */
+static int record(struct neap__device_backend *b, void *state, int64_t t0, int64_t t1, int first,
+	struct recording *r, size_t room, size_t *used, int64_t *t_done)
 {
-	struct neap__device_backend *b = self;
 	size_t most = b->net->tape_max, end = ALIGNED;
-	struct recording r = {.tape = tape};
 
 	*used = 0;
 	*t_done = t0;
@@ -337,14 +367,33 @@ int neap__device_record(void *self, void *state, int64_t t0, int64_t t1, int fir
 		return 0;
 	/* `most` has the head of the tape in it. */
 	for (int64_t t = t0; t < t1 && (t == t0 || room - end >= most); t = *t_done) {
-		r.at = end;
-		r.room = room - end;
-		NEAP_TRY(record_round(b, state, t, t1, first, &r));
-		r.previous = end;
-		end += r.bytes;
-		*t_done = r.done;
+		r->at = end;
+		r->room = room - end;
+		NEAP_TRY(record_round(b, state, t, t1, first, r));
+		r->previous = end;
+		end += r->bytes;
+		*t_done = r->done;
 	}
-	*b->batch.head = (struct neap__device_tape_head){.last = r.previous, .bytes = end};
+	*b->batch.head = (struct neap__device_tape_head){.last = r->previous, .bytes = end};
 	*used = end;
-	return neap__device_send(b->device, tape, b->batch.head, sizeof *b->batch.head);
+	return neap__device_send(b->device, r->tape, b->batch.head, sizeof *b->batch.head);
+}
+
+int neap__device_record(void *self, void *state, int64_t t0, int64_t t1, int first, void *tape,
+	size_t room, size_t *used, int64_t *t_done)
+{
+	struct recording r = {.tape = tape};
+	return record(self, state, t0, t1, first, &r, room, used, t_done);
+}
+
+int neap__device_record_log(void *self, void *state, int64_t t0, int64_t t1, const void *log,
+	int64_t log_t0, void *tape, size_t room, size_t *used, int64_t *t_done)
+{
+	struct recording r = {.tape = tape, .log = log, .log_t0 = log_t0};
+
+	if (t0 < log_t0)
+		return neap__fail(NEAP_EMODEL,
+			"the log begins at step %lld, but step %lld is to be replayed",
+			(long long)log_t0, (long long)t0);
+	return record(self, state, t0, t1, 0, &r, room, used, t_done);
 }

@@ -7,6 +7,8 @@
 
 static const struct neap__device_readout no_readout;
 
+enum { LOG_LEAST = 8 }; /* bytes of a step's log, if no layer is recurrent: nothing */
+
 static int has_forward_clusters(const struct neap__device_net *net, int l)
 {
 	return net->clusters && net->clusters[l].forward.blocks;
@@ -96,6 +98,38 @@ static int launch_backward(const struct neap__device_net *net,
 	return neap__launch_lif_backward_cluster(on, &c);
 }
 
+/* The arguments of layer l forward. */
+static struct lif_forward_arguments forward_of(const struct neap__device_net *net,
+	const struct neap__device_room *room, int l, u8 *state, int t0, int t1,
+	const struct neap__device_tapes *tapes)
+{
+	struct lif_forward_arguments a = {.batch = net->batch,
+		.layer = layer_of(net, room, l),
+		.readout = *readout_of(net, l),
+		.t0 = t0,
+		.t1 = t1,
+		.unit_threads = neap__device_unit_threads(net->lif[l].units),
+		.state = state,
+		.below_spikes = l ? room->spikes[l - 1] : NULL,
+		.spikes = room->spikes[l],
+		.outputs = room->outputs};
+
+	if (tapes) {
+		const struct neap__device_layer_tapes *to = &tapes->layer[l];
+		a.below_done = l ? tapes->layer[l - 1].done : NULL;
+		a.tape = to->tape;
+		a.share = to->share;
+		a.most = tapes->most;
+		a.offset = to->offset;
+		a.factors =
+			l == net->layers - 1 && net->readout.learned ? tapes->factors : NULL;
+		a.done = to->done;
+		a.bytes = to->bytes;
+		a.near_units = to->near;
+	}
+	return a;
+}
+
 int neap__device_forward(const struct neap__device_net *net, const struct neap__device_launcher *on,
 	const struct neap__device_room *room, u8 *state, int t0, int t1,
 	const struct neap__device_tapes *tapes)
@@ -104,30 +138,101 @@ int neap__device_forward(const struct neap__device_net *net, const struct neap__
 		return neap__dense_forward(net, on, room, state, t0, t1, tapes);
 	NEAP_TRY(spread_weights(net, on, room));
 	for (int l = 0; l < net->layers; l++) {
-		struct lif_forward_arguments a = {.batch = net->batch,
-			.layer = layer_of(net, room, l),
-			.readout = *readout_of(net, l),
-			.t0 = t0,
-			.t1 = t1,
-			.unit_threads = neap__device_unit_threads(net->lif[l].units),
-			.state = state,
-			.below_spikes = l ? room->spikes[l - 1] : NULL,
-			.spikes = room->spikes[l],
-			.outputs = room->outputs};
-		if (tapes) {
-			const struct neap__device_layer_tapes *to = &tapes->layer[l];
-			a.below_done = l ? tapes->layer[l - 1].done : NULL;
-			a.tape = to->tape;
-			a.share = to->share;
-			a.most = tapes->most;
-			a.offset = to->offset;
-			a.factors = l == net->layers - 1 && net->readout.learned ? tapes->factors
-										 : NULL;
-			a.done = to->done;
-			a.bytes = to->bytes;
-			a.near_units = to->near;
-		}
+		struct lif_forward_arguments a = forward_of(net, room, l, state, t0, t1, tapes);
 		NEAP_TRY(launch_forward(net, on, l, &a));
+	}
+	return 0;
+}
+
+/* Bytes of a recurrent layer's spikes of a step, of all samples. */
+static size_t spike_bytes(const struct neap__device_net *net, int l)
+{
+	return (size_t)net->batch.samples * neap__device_words(net->lif[l].units) * sizeof(u32);
+}
+
+size_t neap__device_log_row(const struct neap__device_net *net)
+{
+	size_t bytes = 0;
+
+	for (int l = 0; l < net->layers; l++)
+		bytes += net->lif[l].is_recurrent ? spike_bytes(net, l) : 0;
+	return bytes > LOG_LEAST ? (bytes + 7) & ~(size_t)7 : LOG_LEAST;
+}
+
+int neap__device_write_log(const struct neap__device_net *net,
+	const struct neap__device_launcher *on, const struct neap__device_room *room, int t0,
+	int t1, u8 *log)
+{
+	for (int l = 0; l < net->layers; l++) {
+		size_t words = spike_bytes(net, l) / sizeof(u32);
+		struct copy_rows_arguments a = {.samples = t1 - t0,
+			.words = (int)words,
+			.from_row = (int)words,
+			.to_row = (int)(neap__device_log_row(net) / sizeof(u32)),
+			.from = room->spikes[l] + words,
+			.to = (u32 *)(void *)log};
+		if (!net->lif[l].is_recurrent)
+			continue;
+		NEAP_TRY(neap__launch_copy_rows(on, &a));
+		log += spike_bytes(net, l);
+	}
+	return 0;
+}
+
+/* How many rows of weights a block of replay_currents has in shared memory: recurrent ones first,
+ * since all of them are read most often. */
+static void hold_rows(const struct neap__device_net *net, struct replay_currents_arguments *a)
+{
+	int rows = (int)(net->shared / (DEVICE_STRIP * sizeof(float)));
+	int own = a->layer.is_recurrent ? a->layer.units : 0;
+
+	a->held_own = own < rows ? own : rows;
+	rows -= a->held_own;
+	a->held_below = a->layer.below < rows ? a->layer.below : rows;
+}
+
+/* A layer from its log: at a time as many steps as `currents` has room for. */
+static int replay_layer(const struct neap__device_net *net, const struct neap__device_launcher *on,
+	const struct neap__device_room *room, const struct lif_forward_arguments *lif, int l,
+	const u8 *log)
+{
+	/* A multiprocessor has room for one block, whose strip may take all shared memory. */
+	int strips = neap__device_tiles(1, 1, net->lif[l].units, DEVICE_STRIP);
+	int parts = strips < net->processors ? net->processors / strips : 1;
+	struct replay_currents_arguments c = {.batch = net->batch,
+		.layer = lif->layer,
+		.t0 = lif->t0,
+		.parts = parts,
+		.log_row = (int)neap__device_log_row(net),
+		.log = log,
+		.state = lif->state,
+		.below_spikes = lif->below_spikes,
+		.below_done = lif->below_done,
+		.currents = room->currents[l]};
+	struct lif_replay_arguments a = {.lif = *lif, .currents = room->currents[l]};
+
+	hold_rows(net, &c);
+	a.lif.layer.is_first = 1; /* what arrives is in `currents` */
+	for (int t = lif->t0; t < lif->t1; t = c.to) {
+		c.from = a.from = t;
+		c.to = a.lif.t1 = lif->t1 - t < room->replay_steps ? lif->t1 : t + room->replay_steps;
+		int pairs = (c.to - c.from) * net->batch.samples;
+		c.warps = (pairs + parts - 1) / parts;
+		c.warps = c.warps < DEVICE_STRIP_WARPS ? c.warps : DEVICE_STRIP_WARPS;
+		NEAP_TRY(neap__launch_replay_currents(on, &c));
+		NEAP_TRY(neap__launch_lif_replay(on, &a));
+	}
+	return 0;
+}
+
+int neap__device_replay(const struct neap__device_net *net, const struct neap__device_launcher *on,
+	const struct neap__device_room *room, u8 *state, int t0, int t1,
+	const struct neap__device_tapes *tapes, const u8 *log)
+{
+	for (int l = 0; l < net->layers; l++) {
+		struct lif_forward_arguments a = forward_of(net, room, l, state, t0, t1, tapes);
+		NEAP_TRY(replay_layer(net, on, room, &a, l, log));
+		log += net->lif[l].is_recurrent ? spike_bytes(net, l) : 0;
 	}
 	return 0;
 }

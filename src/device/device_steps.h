@@ -17,6 +17,7 @@
  */
 struct neap__device_room {
 	int steps;
+	int replay_steps;	 /* of a launch of a replay, at most DEVICE_BLOCK_STEPS */
 	u32 **spikes;		 /* [layers][steps + 1][samples][words] */
 	float **currents;	 /* [layers][DEVICE_BLOCK_STEPS + 1][samples][units] */
 	float *outputs;		 /* [steps][samples][classes]; NULL: nobody needs them */
@@ -75,6 +76,23 @@ struct neap__device_tapes {
 int neap__device_forward(const struct neap__device_net *net, const struct neap__device_launcher *on,
 	const struct neap__device_room *room, u8 *state, int t0, int t1,
 	const struct neap__device_tapes *tapes);
+
+/*
+ * Bytes of a step's log of a net that can be logged (neap__device_logs): of each recurrent layer
+ * the bitmaps [samples][words] of its spikes.
+ */
+size_t neap__device_log_row(const struct neap__device_net *net);
+/* Writes the log of steps [t0, t1), of which `forward` was the last call. */
+int neap__device_write_log(const struct neap__device_net *net,
+	const struct neap__device_launcher *on, const struct neap__device_room *room, int t0,
+	int t1, u8 *log);
+/*
+ * The same as neap__device_forward with tapes, from the log of the steps from t0 on. It needs the
+ * room of a backward pass, `currents`, between calls of which nothing is there.
+ */
+int neap__device_replay(const struct neap__device_net *net, const struct neap__device_launcher *on,
+	const struct neap__device_room *room, u8 *state, int t0, int t1,
+	const struct neap__device_tapes *tapes, const u8 *log);
 
 /*
  * Copies the tapes of each layer to `to`[layers].tape without gaps, and their offsets, [samples]

@@ -129,16 +129,19 @@ static int measure_log(struct neap__costs *costs, struct neap_net *net, int64_t 
 {
 	char *state = rooms->pages, *tape = state + rooms->state + rooms->adjoint;
 	char *log = tape + rooms->tape, *before = log + rooms->log;
+	const struct neap_memory_ops *memory = neap__net_memory(net);
 	double logging = 0, replaying = 0, bytes = 0, start;
 	size_t used = 0;
 	int64_t end, done;
 
-	memset(state, 0, rooms->state);
+	NEAP_TRY(neap__step_memory_zero(memory, state, rooms->state));
 	for (int64_t t = 0; t < steps; t = end) {
-		memcpy(before, state, rooms->state);
+		NEAP_TRY(neap__step_memory_move(memory, before, state, rooms->state));
+		NEAP_TRY(neap__net_wait(net));
 		start = neap__seconds();
 		NEAP_TRY(neap_net_advance_log(net, state, t,
 			steps - t > LOGGED ? t + LOGGED : steps, 0, log, rooms->log, &used, &end));
+		NEAP_TRY(neap__net_wait(net));
 		logging += neap__seconds() - start;
 		bytes += (double)used;
 		if (end <= t)
@@ -152,6 +155,7 @@ static int measure_log(struct neap__costs *costs, struct neap_net *net, int64_t 
 				return neap__fail(NEAP_EMODEL, "a tape of %zu bytes holds no step",
 					rooms->tape);
 		}
+		NEAP_TRY(neap__net_wait(net));
 		replaying += neap__seconds() - start;
 	}
 	costs->log_mean = bytes / (double)steps;

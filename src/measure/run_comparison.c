@@ -197,11 +197,7 @@ static int prepare(
 	if (rc == NEAP_EINFEASIBLE) { /* an answer, not a failure */
 		run->plan.size = sizeof run->plan;
 		NEAP_TRY(neap_plan_make(&run->plan, &c->result->problem, strategy, &c->params));
-		int replays = neap_strategy_traits(strategy) & NEAP_STRATEGY_REPLAYS;
-		neap__print(run->what, sizeof run->what, "%s",
-			replays && c->one.net->device
-				? "is not implemented on devices, which write no logs of spikes"
-				: run->plan.why);
+		neap__print(run->what, sizeof run->what, "%s", run->plan.why);
 		return 0;
 	}
 	NEAP_TRY(rc);

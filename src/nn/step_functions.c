@@ -262,6 +262,9 @@ int neap_net_advance_log(void *user, void *state, int64_t t0, int64_t t1, int fi
 	struct range_job job = {.net = net, .moving = state, .first = first, .writing = LOG};
 
 	NEAP_TRY(check_log(net, first));
+	if (net->backend)
+		return net->backend->advance_log(
+			net->on_backend, state, t0, t1, first, log, room, used, t_done);
 	return write_rounds(&job, t0, t1, net->log_max, log, room, used, t_done);
 }
 
@@ -275,6 +278,9 @@ int neap_net_replay(void *user, void *state, int64_t t0, int64_t t1, const void 
 	int64_t from = -1, to = -1;
 
 	NEAP_TRY(check_log(net, 0));
+	if (net->backend)
+		return net->backend->record_log(net->on_backend, state, t0, t1, log, log_t0, tape,
+			room, used, t_done);
 	for (uint64_t at = head->last; at;) {
 		const struct round_head *round = (const void *)((const char *)log + at);
 		from = round->t0;

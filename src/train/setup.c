@@ -457,12 +457,6 @@ int neap__setup(struct neap__trainer *trainer)
 	char device[NEAP__DEVICE_NAME];
 	net.device = neap__on_device_of_rank(device, net.device, trainer->ranks.local);
 	NEAP_TRY(neap_net_create(&trainer->net, &net));
-	if (trainer->net->device && o->sweep.strategy &&
-		neap_strategy_traits(o->sweep.strategy) & NEAP_STRATEGY_REPLAYS)
-		return neap__fail(NEAP_EUSAGE,
-			"--strategy %s is not implemented on devices, which write no logs of "
-			"spikes; use --strategy auto, or train on the CPU",
-			o->sweep.strategy);
 	keep_chosen(&o->net, trainer->net);
 	if (!o->from && !(o->resume && trainer->has_snapshot))
 		NEAP_TRY(neap__initial_gain(trainer));

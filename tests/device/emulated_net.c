@@ -173,6 +173,7 @@ static void make_room(struct emulated_net *e)
 	size_t tensors = (size_t)net->ntensors, classes = (size_t)d->readout.classes, first = 0;
 
 	r->steps = BLOCK;
+	r->replay_steps = e->c->replay_steps;
 	r->spikes = zeros(layers * sizeof *r->spikes);
 	r->currents = zeros(layers * sizeof *r->currents);
 	r->rows = zeros(layers * sizeof *r->rows);
@@ -270,6 +271,8 @@ static void begin(struct emulated_net *e)
 		weights[i] = net->tensors[i].data;
 	assert_int_equal(neap__device_net_describe(&e->device, net, weights), 0);
 	free(weights);
+	e->device.shared = e->c->shared;
+	e->device.processors = e->c->processors;
 	assert_int_equal(neap__device_clusters(&e->device, &e->c->clusters), 0);
 	e->launcher = (struct neap__device_launcher){run_kernel, clear, e};
 	e->events_at = exactly((size_t)net->batch->size * sizeof *e->events_at);
@@ -459,9 +462,119 @@ static int record_piece(struct emulated_net *e, int t0, int t1)
 	return rc ? -1 : done;
 }
 
-/* Also advances without tapes, from the same state, which must end in the same state. */
-static int advance_alike(struct emulated_net *e, const unsigned char *from, int t0, int t1)
+/* The tape of a step of a layer and sample, and its bytes. */
+static const u8 *tape_of(const struct piece *p, int l, int s, int row, size_t *bytes)
 {
+	const struct neap__device_layer_tapes *layer = &p->tapes.layer[l];
+	const u32 *offset = layer->offset + (size_t)s * (size_t)(p->tapes.most + 1) + row;
+
+	*bytes = offset[1] - offset[0];
+	return layer->tape + (size_t)s * layer->share + offset[0];
+}
+
+/* Whether two pieces have the same tapes of the same steps. */
+static int same_tapes(struct emulated_net *e, const struct piece *a, const struct piece *b)
+{
+	size_t steps = (size_t)(a->tapes.t1 - a->tapes.t0), bytes, more;
+
+	for (int l = 0; l < e->device.layers; l++)
+		for (int s = 0; s < e->device.batch.samples; s++) {
+			for (int row = 0; row < (int)steps; row++) {
+				const u8 *want = tape_of(a, l, s, row, &bytes);
+				const u8 *found = tape_of(b, l, s, row, &more);
+				if (bytes != more || differ(e, "replayed tape of step",
+							     a->tapes.t0 + row, want, found, bytes))
+					return -1;
+			}
+			if (differ(e, "units inside the support of layer", l,
+				    &a->tapes.layer[l].near[s], &b->tapes.layer[l].near[s],
+				    sizeof(u32)))
+				return -1;
+		}
+	return 0;
+}
+
+/* Outputs of a piece, of the steps that samples have. */
+static int same_outputs(struct emulated_net *e, const struct piece *a, const struct piece *b)
+{
+	size_t samples = (size_t)e->device.batch.samples, classes = (size_t)e->device.readout.classes;
+
+	for (int t = a->tapes.t0; t < a->tapes.t1; t++)
+		for (size_t s = 0; s < samples; s++) {
+			size_t at = ((size_t)(t - a->tapes.t0) * samples + s) * classes;
+			if (t >= e->length[s])
+				continue;
+			if (differ(e, "replayed outputs of step", t, a->outputs + at,
+				    b->outputs + at, classes * sizeof *a->outputs))
+				return -1;
+			if (e->device.readout.learned &&
+				differ(e, "replayed factors of step", t, a->factors + at,
+					b->factors + at, classes * sizeof *a->factors))
+				return -1;
+		}
+	return 0;
+}
+
+/* Replays [t0, t1) and moves `state`; returns the step that all samples reached, or -1. */
+static int replay_steps(struct emulated_net *e, struct piece *p, unsigned char *state, int t0,
+	int t1, const u8 *log)
+{
+	struct neap__device_room room = e->room;
+
+	*p = piece_make(e, t0, t1);
+	room.outputs = p->outputs;
+	if (e->c->window)
+		load_events(e, t0, t1);
+	int rc = neap__device_replay(
+		&e->device, &e->launcher, &room, state, t0, t1, &p->tapes, log);
+	if (rc == 0 && e->device.has_errors && least_done(e, p) == t1)
+		neap__device_keep_outputs(&e->device, p->outputs, t0, t1, 0, state);
+	return rc ? -1 : least_done(e, p);
+}
+
+/*
+ * Replays the pieces of a block from its log; each is first tried as far as it was when it was
+ * recorded, so that a tape without room stops at the same step.
+ */
+static int replay_alike(struct emulated_net *e, const unsigned char *from, int t0, int t1,
+	const u8 *log, const struct piece *piece)
+{
+	size_t bytes = e->c->sizes.state, row = neap__device_log_row(&e->device);
+	unsigned char *state = copy_of(from, bytes);
+	int rc = 0, end;
+
+	for (int t = t0; t < t1 && rc == 0; t = piece++->tapes.t1) {
+		const u8 *at = log + (size_t)(t - t0) * row;
+		int most = e->c->cut && t + e->c->cut < t1 ? t + e->c->cut : t1;
+		unsigned char *old = copy_of(state, bytes);
+		struct piece found;
+		end = replay_steps(e, &found, state, t, most, at);
+		if (end >= 0 && end < most && end == piece->tapes.t1) {
+			end_piece(e, &found);
+			memcpy(state, old, bytes);
+			end = replay_steps(e, &found, state, t, end, at);
+		}
+		rc = end == piece->tapes.t1 ? same_tapes(e, piece, &found) : -1;
+		rc = rc ? rc : same_outputs(e, piece, &found);
+		e->c->replayed += end - t;
+		end_piece(e, &found);
+		free(old);
+	}
+	if (rc == 0)
+		rc = differ(e, "replayed state of step", t1, e->state, state, bytes);
+	free(state);
+	return rc;
+}
+
+/*
+ * Also advances without tapes, from the same state, which must end in the same state, and replays
+ * what it logs. `piece`: what was recorded.
+ */
+static int advance_alike(struct emulated_net *e, const unsigned char *from, int t0, int t1,
+	const struct piece *piece)
+{
+	int logs = e->c->replay_steps && neap__device_logs(&e->device);
+	u8 *log = logs ? exactly((size_t)(t1 - t0) * neap__device_log_row(&e->device)) : NULL;
 	unsigned char *state = copy_of(from, e->c->sizes.state);
 	struct neap__device_room room = e->room;
 	float *outputs = exactly(BLOCK * (size_t)e->device.batch.samples *
@@ -476,6 +589,11 @@ static int advance_alike(struct emulated_net *e, const unsigned char *from, int 
 	if (rc == 0)
 		rc = differ(
 			e, "state without tapes of step", t1, state, e->state, e->c->sizes.state);
+	if (rc == 0 && logs)
+		rc = neap__device_write_log(&e->device, &e->launcher, &room, t0, t1, log);
+	if (rc == 0 && logs)
+		rc = replay_alike(e, from, t0, t1, log, piece);
+	free(log);
 	free(state);
 	free(outputs);
 	return rc;
@@ -557,7 +675,7 @@ static int compare_tapes(struct emulated_net *e, int b)
 static int forward(struct emulated_net *e)
 {
 	for (int b = 0; b < e->c->blocks; b++) {
-		int end = block_end(e->c, b), t = b * BLOCK;
+		int end = block_end(e->c, b), t = b * BLOCK, first = e->pieces;
 		unsigned char *from = copy_of(e->state, e->c->sizes.state);
 		while (t >= 0 && t < end) {
 			int most = e->c->cut && t + e->c->cut < end ? t + e->c->cut : end;
@@ -567,7 +685,7 @@ static int forward(struct emulated_net *e)
 			       : differ(e, "state of step", end, e->c->state[b], e->state,
 					 e->c->sizes.state);
 		if (rc == 0)
-			rc = advance_alike(e, from, b * BLOCK, end);
+			rc = advance_alike(e, from, b * BLOCK, end, &e->piece[first]);
 		free(from);
 		if (rc || compare_tapes(e, b))
 			return -1;

@@ -25,6 +25,13 @@ struct emulated_case {
 	int pack;   /* 1: the tapes of each call are moved together */
 	struct neap__cluster_limits clusters; /* `blocks` 0: none */
 	/*
+	 * Steps of a launch of a replay; above 0: a net that has a log is also replayed, which gives
+	 * the same tapes and states. `shared`: bytes of shared memory of a block, `processors`: its
+	 * blocks.
+	 */
+	int replay_steps, processors;
+	unsigned shared;
+	/*
 	 * 1: what the emulator computes takes the place of what the CPU did, from the turn in the
 	 * middle on from its own state, and later calls compare with that.
 	 */
@@ -42,6 +49,7 @@ struct emulated_case {
 	unsigned char *turned;	/* the adjoint that the turn wrote */
 	double spikes, support; /* of neap_net_result */
 	double *count;		/* [hidden units] spikes */
+	int replayed;		/* steps from a log */
 	double near;		/* units inside the support, in all steps */
 	double loss;
 };

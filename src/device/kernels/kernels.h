@@ -93,6 +93,8 @@ enum {
 	DEVICE_MATH_BACK_ROOM =
 		(DEVICE_TILE_SAMPLES + DEVICE_TILE_UNITS) * (DEVICE_MATH_BACK_TERMS + 4),
 	DEVICE_MATH_BIG_ROOM = 2 * (DEVICE_BIG_TILE + 8) * DEVICE_MATH_BIG_TERMS,
+	DEVICE_STRIP = 32,	   /* units of a block of replay_currents: a warp */
+	DEVICE_STRIP_WARPS = 32,   /* of such a block, at most */
 	DEVICE_TURN_SIDE = 32 /* rows and columns of a block of turn_weights */
 };
 
@@ -330,6 +332,8 @@ struct lif_backward_cluster_arguments {
 	struct neap__cluster_shape shape;
 	int stride; /* numbers from a row of weights in shared memory to the next */
 };
+
+#include "replay_arguments.h"
 
 /*
  * to[rows][columns]: weights of a density below 1 with all places, from the connections: those of
@@ -832,6 +836,12 @@ static inline unsigned neap__shared_math(int room)
 		neap__shared_lif_forward_cluster(a)) \
 	X(lif_backward_cluster, neap__cluster_blocks(&a->shape, a->lif.batch.samples), \
 		neap__cluster_threads(&a->shape, 0), neap__shared_lif_backward_cluster(a)) \
+	X(replay_currents, a->parts * neap__device_tiles(1, 1, a->layer.units, DEVICE_STRIP), \
+		a->warps * DEVICE_STRIP, neap__shared_array(a->held_own * DEVICE_STRIP, 4) + \
+		neap__shared_array(a->held_below * DEVICE_STRIP, 4)) \
+	X(lif_replay, a->lif.batch.samples, \
+		neap__device_lif_threads(a->lif.unit_threads, &a->lif.readout), \
+		neap__shared_lif_forward(&a->lif)) \
 	X(spread_weights, a->rows, neap__device_threads(a->columns), 0) \
 	X(turn_weights, neap__device_tiles(a->rows, DEVICE_TURN_SIDE, a->columns, DEVICE_TURN_SIDE), \
 		256, neap__shared_array(DEVICE_TURN_SIDE * (DEVICE_TURN_SIDE + 1), 4)) \

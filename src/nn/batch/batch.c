@@ -267,7 +267,8 @@ int neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes)
 	if (net->has_log)
 		sizes->log_mean = (size_t)(log_rate * alive) + NEAP__TAPE_HEAD / 8 +
 				  (size_t)net->ngroups * NEAP__TAPE_GROUP / 2;
-	if (sizes->log_mean > net->log_max)
+	/* The logs of all steps on a device have one size. */
+	if (sizes->log_mean > net->log_max || (net->batch && net->backend))
 		sizes->log_mean = net->log_max;
 	for (int i = 0; i < net->ntensors; i++)
 		sizes->weights += (size_t)net->tensors[i].count * net->ops->real;

@@ -114,13 +114,12 @@ int neap__on_device_begin(struct neap_net *net)
 {
 	if (!has_samples(net))
 		return 0;
-	net->log_max = 0; /* replays run on this processor only */
 	net->fixed_tape = 0;
 	NEAP_TRY(make_turn_room(net));
 	if (!net->parameters.is_there)
 		NEAP_TRY(net->backend->send_weights(net->on_backend, net));
 	net->parameters.is_there = net->parameters.kept;
-	int rc = net->backend->begin(net->on_backend, net, &net->tape_max);
+	int rc = net->backend->begin(net->on_backend, net, &net->tape_max, &net->log_max);
 	net->ahead.copied = NULL;
 	net->ahead.is_begun = 0;
 	return rc;

@@ -27,22 +27,28 @@ struct neap__update {
 struct neap_net;
 
 /*
- * Functions return 0 or a negative code. `self` is passed first. advance, record and backward
- * return once their work is queued, as callbacks of a model with a `fence` do (neap/sweep.h); the
- * others wait for what they copy.
+ * Functions return 0 or a negative code. `self` is passed first. advance, record, the two with logs
+ * and backward return once their work is queued, as callbacks of a model with a `fence` do
+ * (neap/sweep.h); the others wait for what they copy.
  */
 struct neap__step_backend {
 	const struct neap_memory_ops *memory;
 	int64_t record_steps; /* as in neap_step_ops */
 	/*
 	 * At the end of neap_net_begin: copies the batch, and the weights, to the device and clears
-	 * its sums. Sets *tape_max to the bytes that one step's tape takes at most.
+	 * its sums. Sets *tape_max to the bytes that one step's tape takes at most, and *log_bytes
+	 * to those that each step's log takes; 0: the net has no log.
 	 */
-	int (*begin)(void *self, struct neap_net *net, size_t *tape_max);
+	int (*begin)(void *self, struct neap_net *net, size_t *tape_max, size_t *log_bytes);
 	int (*fence)(void *self);
 	int (*advance)(void *self, void *state, int64_t t0, int64_t t1, int first);
 	int (*record)(void *self, void *state, int64_t t0, int64_t t1, int first, void *tape,
 		size_t room, size_t *used, int64_t *t_done);
+	/* neap_net_advance_log and neap_net_replay of a net that has a log. */
+	int (*advance_log)(void *self, void *state, int64_t t0, int64_t t1, int first, void *log,
+		size_t room, size_t *used, int64_t *t_done);
+	int (*record_log)(void *self, void *state, int64_t t0, int64_t t1, const void *log,
+		int64_t log_t0, void *tape, size_t room, size_t *used, int64_t *t_done);
 	int (*backward)(void *self, void *adjoint, int64_t t1, int64_t t0, const void *tape);
 	/*
 	 * For the turn, which the host computes: copies the readout's part of a state to `copy`,
