@@ -3,7 +3,7 @@
 # What a CUDA device gives: the bits of the CPU, times, and memory, by parts that take at most 3 minutes each on an H100,
 # `study` at most 4.
 # Parts run in the order given; without one, all in the order below. Each prints rows of one table: part, what, result.
-#   bench/device/check.sh [launches|optimizer|bits|dense|math|strategies|memory|epoch|lif|clusters|offload|study|torch|layers|compiled|context]...
+#   bench/device/check.sh [launches|optimizer|bits|dense|math|strategies|memory|epoch|lif|clusters|replay|offload|study|torch|layers|compiled|context]...
 # The part `study` keeps its report and figures if STUDY_OUT names a folder. The part `context` runs over CONTEXT_TOKENS tokens
 # (100352; one million is CONTEXT_TOKENS=1001472).
 # Needs nvidia-smi and the tool with kernels: NEAP (build/neap), or .gpu/wheel/*.whl, which bench/device/prepare.sh makes; the
@@ -257,6 +257,28 @@ part_study() {
 	grep -E '^\| [TN]=' "$folder/report.md"
 }
 
+# Tapes that are rebuilt from logs of spikes: the weights of the CPU, the hashes of all strategies, and the time of a step that is
+# replayed against one that is recorded.
+part_replay() {
+	local n=0 net size options
+	for net in lif:96r,li lif:70:reset=zero,lif:48r:delay=1,li lif:200r:surrogate=sigmoid,li; do
+		n=$((n + 1))
+		options="$SMALL --net $net --epochs 2 --batch 32 --memory 2M --scale 2"
+		run replay "$net, CPU" "$work/log" $NEAP train $options --out "$work/cpu-replay$n" || continue
+		run replay "$net, device" "$work/log" $NEAP train $options --device cuda --strategy replay --out "$work/gpu-replay$n" || continue
+		cmp -s "$work/cpu-replay$n/model.safetensors" "$work/gpu-replay$n/model.safetensors" &&
+			row replay "$net: weights after two epochs" "PASS: equal" || row replay "$net: weights after two epochs" "FAIL: differ"
+	done
+	run replay "compare, device" "$work/log" $NEAP compare $SMALL --net lif:96r,li --batch 64 --scale 2 --memory 3M --repeats 1 --device cuda \
+		--slow pinned:64M --strategy replay --strategy standard --strategy auto &&
+		row replay "hashes of gradients" "$(grep -oE ' [0-9a-f]{16} ' "$work/log" | sort -u | wc -l) different (1 is right)"
+	for size in 64 256; do
+		run replay "lif:512r, B $size" "$work/log" $NEAP calibrate "randman:steps=1000,samples=$size,units=700,classes=20" --net lif:512r,li \
+			--batch $size --memory 8G --device cuda --repeats 3 --out "$work/chain$size.json" || continue
+		grep -E '^(advance|record|replay|backward), per step' "$work/log" | sed "s/^/replay      lif:512r, B $size: /"
+	done
+}
+
 part_torch() {
 	run torch "pytest -m cuda" "$work/log" python3 -m pytest -q -m cuda tests/python/test_torch_device.py -p no:cacheprovider
 	row torch "pytest -m cuda" "$(tail -n 1 "$work/log")"
@@ -293,7 +315,7 @@ part_context() {
 		awk 'NR == 1 { exact = $1 } NR > 1 { printf "%.2f ", exact / $1 }')(0.6 or more is right)"
 }
 
-for part in "${@:-launches optimizer bits dense math strategies memory lif clusters offload study epoch torch layers compiled context}"; do
+for part in "${@:-launches optimizer bits dense math strategies memory lif clusters replay offload study epoch torch layers compiled context}"; do
 	for one in $part; do
 		type "part_$one" >/dev/null 2>&1 || { echo "check.sh: unknown part '$one'" >&2; exit 2; }
 		"part_$one"

@@ -8,8 +8,8 @@
 #include "emulator/emulator.h"
 
 enum { ORDERS = 8 };
-/* MATH: DENSE with products on tensor cores. */
-enum kind { SPIKING, DENSE, MATH, KINDS };
+/* MATH: DENSE with products on tensor cores. REPLAY: also from logs, with a readout that is late. */
+enum kind { SPIKING, DENSE, MATH, REPLAY, KINDS };
 
 /*
  * Three layers, of which one has a surrogate without an end and one a density below 1, and tapes so
@@ -17,12 +17,21 @@ enum kind { SPIKING, DENSE, MATH, KINDS };
  */
 static void run_small_case(struct emulated_case *c, enum kind kind)
 {
-	*c = kind != SPIKING ? emulated_case_make("egru:70,lstm:5,li", 2, 4, 0.3)
-			     : emulated_case_make("lif:9r:surrogate=sigmoid,lif:40r:reset=zero,"
-						  "lif:34r:width=3:density=0.5,li",
-				       2, 24, 0.3);
+	if (kind == REPLAY)
+		*c = emulated_case_make("lif:40r:reset=zero,li:delay=1", 2, 24, 0.3);
+	else if (kind == SPIKING)
+		*c = emulated_case_make("lif:9r:surrogate=sigmoid,lif:40r:reset=zero,"
+					"lif:34r:width=3:density=0.5,li",
+			2, 24, 0.3);
+	else
+		*c = emulated_case_make("egru:70,lstm:5,li", 2, 4, 0.3);
 	c->options.readout = NEAP_READ_MEAN;
-	c->cut = kind == SPIKING ? 10 : 3;
+	c->cut = kind == SPIKING || kind == REPLAY ? 10 : 3;
+	if (kind == REPLAY) {
+		c->replay_steps = 7;
+		c->processors = 3;
+		c->shared = 128 * 60; /* of 77 rows of weights */
+	}
 	c->pack = 1;
 	emulated_case_run(c);
 	if (kind == MATH)
@@ -71,7 +80,9 @@ static void removed(void **arg)
 	int spiking = remove_each(SPIKING, 0), dense = remove_each(DENSE, spiking);
 	assert_true(spiking >= 8);
 	assert_true(dense >= spiking + 6);
-	assert_true(remove_each(MATH, dense) >= dense + 7);
+	int math = remove_each(MATH, dense);
+	assert_true(math >= dense + 7);
+	assert_true(remove_each(REPLAY, math) >= math + 5);
 }
 
 int main(void)

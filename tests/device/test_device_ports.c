@@ -94,6 +94,24 @@ struct passes {
 	int cut; /* steps of a call */
 };
 
+static int logged; /* calls that were replayed from a log */
+
+/* As neap_net_record of the steps [t, to), by way of their log. */
+static int record_log(const struct passes *p, const struct neap_net_sizes *sizes, void *state, int t,
+	int to, void *tape, size_t bytes, size_t *used, int64_t *done)
+{
+	size_t room = (size_t)(to - t) * sizes->log_max;
+	void *log = take(p->memory, room, NULL), *before = take(p->memory, sizes->state, NULL);
+
+	assert_int_equal(p->memory->move(p->memory->user, before, state, sizes->state), 0);
+	assert_int_equal(neap_net_advance_log(p->net, state, t, to, 1, log, room, used, done), 0);
+	assert_true(*used == room && *done == to);
+	int rc = neap_net_replay(p->net, before, t, to, log, t, tape, bytes, used, done);
+	leave(p->memory, log, room, NULL);
+	leave(p->memory, before, sizes->state, NULL);
+	return rc;
+}
+
 /* Forward and backward in calls of `cut` steps. */
 static void run(const struct passes *p, struct arrays *a)
 {
@@ -133,8 +151,13 @@ static void run(const struct passes *p, struct arrays *a)
 		size_t bytes = (size_t)(to - t + 1) * sizes.tape_max, used;
 		int64_t done;
 		tape[calls] = take(m, bytes, NULL);
-		int rc = neap_net_record(
-			p->net, state, t, to, 1, tape[calls++], bytes, &used, &done);
+		int rc = p->memory && sizes.log_max
+				 ? record_log(p, &sizes, state, t, to, tape[calls], bytes, &used,
+					   &done)
+				 : neap_net_record(p->net, state, t, to, 1, tape[calls], bytes,
+					   &used, &done);
+		logged += p->memory && sizes.log_max;
+		calls++;
 		if (rc < 0)
 			fail_msg("%s: record: %s", p->c->spec, neap_detail());
 		assert_int_equal(done, to);
@@ -257,6 +280,7 @@ static void bits(void **unused)
 		neap_device_close(device);
 		assert_int_equal(fake()->alive, 0);
 	}
+	assert_true(logged > 0);
 	assert_int_equal(with_clusters, 7); /* the recurrent cases of lif, alif and adlif */
 }
 
