@@ -76,8 +76,7 @@ static int begin(void *self, struct neap_net *net, size_t *tape_max, size_t *log
 	*tape_max = neap__device_tape_max(b);
 	b->batch.net.shared = b->shared;
 	b->batch.net.processors = b->processors;
-	*log_bytes =
-		neap__device_logs(&b->batch.net) ? neap__device_log_row(&b->batch.net) : 0;
+	*log_bytes = neap__device_logs(&b->batch.net) ? neap__device_log_row(&b->batch.net) : 0;
 	return 0;
 }
 
@@ -119,8 +118,8 @@ static int load(struct neap__device_backend *b)
 	for (int k = 0; k < NEAP__DEVICE_KERNEL_COUNT; k++)
 		NEAP_TRY(find(b, (enum neap__device_kernel)k));
 	neap__device_memory_settle(b->device);
-	NEAP_TRY(NEAP__CUDA(cuDeviceGetAttribute,
-		(&shared, NEAP__CUDA_ATTRIBUTE_SHARED, b->device->device)));
+	NEAP_TRY(NEAP__CUDA(
+		cuDeviceGetAttribute, (&shared, NEAP__CUDA_ATTRIBUTE_SHARED, b->device->device)));
 	b->shared = (unsigned)shared;
 	NEAP_TRY(NEAP__CUDA(cuDeviceGetAttribute,
 		(&b->processors, NEAP__CUDA_ATTRIBUTE_PROCESSORS, b->device->device)));

@@ -26,7 +26,7 @@ struct neap__device_backend {
 	int launch_steps; /* forward, at most */
 	unsigned shared;  /* as of struct neap__device_net */
 	int processors;
-	int unfolded;	  /* the gradient block in progress is not added to the totals yet */
+	int unfolded; /* the gradient block in progress is not added to the totals yet */
 };
 
 /*

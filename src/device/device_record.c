@@ -125,8 +125,8 @@ static int finish_first(const struct neap__device_backend *b, int64_t t0, int64_
 }
 
 /* Advances, and writes the log of each step unless `log` is NULL. */
-static int advance(struct neap__device_backend *b, void *state, int64_t t0, int64_t t1, int first,
-	u8 *log)
+static int advance(
+	struct neap__device_backend *b, void *state, int64_t t0, int64_t t1, int first, u8 *log)
 {
 	const struct neap__device_net *net = &b->batch.net;
 
@@ -207,8 +207,8 @@ static int write_rooms(struct neap__device_backend *b, void *state, int64_t t0, 
 	struct neap__device_tapes tapes = rooms_of(b, t0, t1, layer);
 
 	if (log)
-		NEAP_TRY(neap__device_replay(&m->net, &b->launcher, &m->room, state, (int)t0,
-			(int)t1, &tapes, log));
+		NEAP_TRY(neap__device_replay(
+			&m->net, &b->launcher, &m->room, state, (int)t0, (int)t1, &tapes, log));
 	else
 		NEAP_TRY(neap__device_forward(
 			&m->net, &b->launcher, &m->room, state, (int)t0, (int)t1, &tapes));

@@ -121,8 +121,7 @@ static struct lif_forward_arguments forward_of(const struct neap__device_net *ne
 		a.share = to->share;
 		a.most = tapes->most;
 		a.offset = to->offset;
-		a.factors =
-			l == net->layers - 1 && net->readout.learned ? tapes->factors : NULL;
+		a.factors = l == net->layers - 1 && net->readout.learned ? tapes->factors : NULL;
 		a.done = to->done;
 		a.bytes = to->bytes;
 		a.near_units = to->near;
@@ -215,7 +214,8 @@ static int replay_layer(const struct neap__device_net *net, const struct neap__d
 	a.lif.layer.is_first = 1; /* what arrives is in `currents` */
 	for (int t = lif->t0; t < lif->t1; t = c.to) {
 		c.from = a.from = t;
-		c.to = a.lif.t1 = lif->t1 - t < room->replay_steps ? lif->t1 : t + room->replay_steps;
+		c.to = a.lif.t1 =
+			lif->t1 - t < room->replay_steps ? lif->t1 : t + room->replay_steps;
 		int pairs = (c.to - c.from) * net->batch.samples;
 		c.warps = (pairs + parts - 1) / parts;
 		c.warps = c.warps < DEVICE_STRIP_WARPS ? c.warps : DEVICE_STRIP_WARPS;

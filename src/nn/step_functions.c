@@ -279,8 +279,8 @@ int neap_net_replay(void *user, void *state, int64_t t0, int64_t t1, const void 
 
 	NEAP_TRY(check_log(net, 0));
 	if (net->backend)
-		return net->backend->record_log(net->on_backend, state, t0, t1, log, log_t0, tape,
-			room, used, t_done);
+		return net->backend->record_log(
+			net->on_backend, state, t0, t1, log, log_t0, tape, room, used, t_done);
 	for (uint64_t at = head->last; at;) {
 		const struct round_head *round = (const void *)((const char *)log + at);
 		from = round->t0;

@@ -497,7 +497,8 @@ static int same_tapes(struct emulated_net *e, const struct piece *a, const struc
 /* Outputs of a piece, of the steps that samples have. */
 static int same_outputs(struct emulated_net *e, const struct piece *a, const struct piece *b)
 {
-	size_t samples = (size_t)e->device.batch.samples, classes = (size_t)e->device.readout.classes;
+	size_t samples = (size_t)e->device.batch.samples,
+	       classes = (size_t)e->device.readout.classes;
 
 	for (int t = a->tapes.t0; t < a->tapes.t1; t++)
 		for (size_t s = 0; s < samples; s++) {
@@ -525,8 +526,8 @@ static int replay_steps(struct emulated_net *e, struct piece *p, unsigned char *
 	room.outputs = p->outputs;
 	if (e->c->window)
 		load_events(e, t0, t1);
-	int rc = neap__device_replay(
-		&e->device, &e->launcher, &room, state, t0, t1, &p->tapes, log);
+	int rc =
+		neap__device_replay(&e->device, &e->launcher, &room, state, t0, t1, &p->tapes, log);
 	if (rc == 0 && e->device.has_errors && least_done(e, p) == t1)
 		neap__device_keep_outputs(&e->device, p->outputs, t0, t1, 0, state);
 	return rc ? -1 : least_done(e, p);

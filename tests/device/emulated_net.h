@@ -25,9 +25,9 @@ struct emulated_case {
 	int pack;   /* 1: the tapes of each call are moved together */
 	struct neap__cluster_limits clusters; /* `blocks` 0: none */
 	/*
-	 * Steps of a launch of a replay; above 0: a net that has a log is also replayed, which gives
-	 * the same tapes and states. `shared`: bytes of shared memory of a block, `processors`: its
-	 * blocks.
+	 * Steps of a launch of a replay; above 0: a net that has a log is also replayed, which
+	 * gives the same tapes and states. `shared`: bytes of shared memory of a block,
+	 * `processors`: its blocks.
 	 */
 	int replay_steps, processors;
 	unsigned shared;

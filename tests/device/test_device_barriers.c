@@ -8,7 +8,8 @@
 #include "emulator/emulator.h"
 
 enum { ORDERS = 8 };
-/* MATH: DENSE with products on tensor cores. REPLAY: also from logs, with a readout that is late. */
+/* MATH: DENSE with products on tensor cores. REPLAY: also from logs, with a readout that is late.
+ */
 enum kind { SPIKING, DENSE, MATH, REPLAY, KINDS };
 
 /*

@@ -16,6 +16,10 @@ static void replays(void **arg)
 		"lif:33r:reset=zero:surrogate=sigmoid,lif:20r:reset=zero:width=3,li:learn=tau"};
 
 	(void)arg;
+	struct emulated_case wide = emulated_case_make("lif:1100,li", 2, 6, 0.2);
+	wide.replay_steps = 4; /* a thread has several units */
+	wide.processors = 1;
+	emulated_case_assert(&wide);
 	for (size_t i = 0; i < 2 * sizeof specs / sizeof specs[0]; i++) {
 		struct emulated_case c = emulated_case_make(specs[i / 2], 5, 70, 0.2);
 		c.objective.dropout = 1;
@@ -36,9 +40,9 @@ static void replays(void **arg)
 /* Nets without a log, as on the CPU. */
 static void no_logs(void **arg)
 {
-	static const char *const specs[] = {"alif:9r,li", "lif:9,cubalif:9,li", "lif:9:learn=tau,li",
-		"lif:9:tau=5ms..25ms,li", "lif:9:density=0.5,li", "lif:9,lif:9:delay=2,li",
-		"lif:9:dropout=0.5,lif:9,li", "adlif:9,li"};
+	static const char *const specs[] = {"alif:9r,li", "lif:9,cubalif:9,li",
+		"lif:9:learn=tau,li", "lif:9:tau=5ms..25ms,li", "lif:9:density=0.5,li",
+		"lif:9,lif:9:delay=2,li", "lif:9:dropout=0.5,lif:9,li", "adlif:9,li"};
 
 	(void)arg;
 	for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {

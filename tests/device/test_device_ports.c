@@ -97,8 +97,8 @@ struct passes {
 static int logged; /* calls that were replayed from a log */
 
 /* As neap_net_record of the steps [t, to), by way of their log. */
-static int record_log(const struct passes *p, const struct neap_net_sizes *sizes, void *state, int t,
-	int to, void *tape, size_t bytes, size_t *used, int64_t *done)
+static int record_log(const struct passes *p, const struct neap_net_sizes *sizes, void *state,
+	int t, int to, void *tape, size_t bytes, size_t *used, int64_t *done)
 {
 	size_t room = (size_t)(to - t) * sizes->log_max;
 	void *log = take(p->memory, room, NULL), *before = take(p->memory, sizes->state, NULL);
@@ -151,11 +151,10 @@ static void run(const struct passes *p, struct arrays *a)
 		size_t bytes = (size_t)(to - t + 1) * sizes.tape_max, used;
 		int64_t done;
 		tape[calls] = take(m, bytes, NULL);
-		int rc = p->memory && sizes.log_max
-				 ? record_log(p, &sizes, state, t, to, tape[calls], bytes, &used,
-					   &done)
-				 : neap_net_record(p->net, state, t, to, 1, tape[calls], bytes,
-					   &used, &done);
+		int rc = p->memory && sizes.log_max ? record_log(p, &sizes, state, t, to,
+							      tape[calls], bytes, &used, &done)
+						    : neap_net_record(p->net, state, t, to, 1,
+							      tape[calls], bytes, &used, &done);
 		logged += p->memory && sizes.log_max;
 		calls++;
 		if (rc < 0)

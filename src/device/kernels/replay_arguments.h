@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_arguments.h: the arguments of the kernels of replay.k; kernels.h includes it. A log has a
- * row per step, in which each recurrent layer has the bitmaps [samples][words] of its spikes.
+ * replay_arguments.h: the arguments of the kernels of lif_replay.k; kernels.h includes it. A log
+ * has a row per step, in which each recurrent layer has the bitmaps [samples][words] of its spikes.
  */
 #ifndef NEAP_DEVICE_KERNELS_REPLAY_ARGUMENTS_H
 #define NEAP_DEVICE_KERNELS_REPLAY_ARGUMENTS_H
@@ -17,8 +17,8 @@ struct replay_currents_arguments {
 	int parts, warps; /* warps: of a block */
 	/* Rows of the recurrent weights and of the others that are copied to shared memory. */
 	int held_own, held_below;
-	int log_row; /* bytes from a step of the log to the next */
-	DEVICE_POINTER(const u8) log;		/* the bitmaps of the layer in step t0 */
+	int log_row;		      /* bytes from a step of the log to the next */
+	DEVICE_POINTER(const u8) log; /* the bitmaps of the layer in step t0 */
 	DEVICE_POINTER(const u8) state;
 	DEVICE_POINTER(const u32) below_spikes; /* as of lif_forward */
 	DEVICE_POINTER(const int) below_done;
