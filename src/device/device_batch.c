@@ -53,7 +53,8 @@ static void take_units(struct neap__device_batch_memory *b, struct parts *p, int
 	uint64_t units = (uint64_t)layer->n;
 
 	if (neap__has_delays(layer))
-		b->delays[l] = take(p, (uint64_t)layer->delays.units, sizeof **b->delays);
+		b->delays[l] =
+			take(p, (uint64_t)layer->delays.units, sizeof(float) + sizeof **b->delays);
 	if (neap__device_leaks(layer))
 		b->leaks[l] = take(p, 3 * DEVICE_LEAKS, units * sizeof(float));
 	for (int k = 0; k < neap__learned(layer) && neap__has_gradients(b->net.net); k++)
@@ -376,16 +377,36 @@ static int send_leaks(struct neap__device_batch_memory *b, struct neap_net *net)
 	return 0;
 }
 
-static int send_delays(struct neap__device_batch_memory *b, const struct neap_net *net)
+/*
+ * The delays of units in this batch. Parameters that are kept on the device are moved into their
+ * range there as well, as neap__delays_begin does on the host.
+ */
+static int send_delays(struct neap__device_batch_memory *b, struct neap_net *net)
 {
 	const struct neap_memory_ops *m = b->memory;
+	int is_kept = net->parameters.kept, is_stale = is_kept && !net->parameters.is_here;
 
 	for (int l = 0; l <= b->net.layers; l++) {
-		const struct neap__delays *delays = &net->layers[l].delays;
+		const struct neap__layer *layer = &net->layers[l];
+		const struct neap__delays *delays = &layer->delays;
+		const struct neap__param *p =
+			delays->tensor < 0 ? NULL : &net->tensors[delays->tensor];
+		uint64_t units = (uint64_t)delays->units;
 		if (!b->delays[l])
 			continue;
-		NEAP_TRY(m->write(m->user, b->delays[l], delays->whole, (uint64_t)delays->units));
-		neap__device_delays_set(&b->net, l, b->delays[l]);
+		if (p && is_stale) {
+			NEAP_TRY(m->read(m->user, p->data,
+				b->parameters.at.weight[delays->tensor], units * sizeof(float)));
+			net->ops->delays(net, layer);
+		}
+		if (p && is_kept)
+			NEAP_TRY(m->write(m->user, b->parameters.at.weight[delays->tensor], p->data,
+				units * sizeof(float)));
+		NEAP_TRY(m->write(m->user, b->delays[l], delays->part, units * sizeof(float)));
+		NEAP_TRY(m->write(m->user, b->delays[l] + units * sizeof(float), delays->whole,
+			units * sizeof *delays->whole));
+		neap__device_delays_set(&b->net, l, b->delays[l] + units * sizeof(float),
+			(const float *)(const void *)b->delays[l]);
 	}
 	return 0;
 }

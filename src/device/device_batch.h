@@ -39,7 +39,9 @@ struct neap__device_batch_memory {
 	int *length;
 	const float **penalty; /* [layers] -> [units] on the device */
 	float **leaks; /* [layers] -> [DEVICE_LEAKS][3][units] decays of units; NULL: it has none */
-	u8 **delays;   /* [layers] -> [units below] whole steps; NULL: it has none */
+	/* [layers] -> [units below] parts of steps, floats, then whole steps, bytes; NULL: it has
+	 * no delays. */
+	u8 **delays;
 	u32 **passes;  /* [layers] -> [samples][words] of dropout; NULL: it has none */
 	unsigned char *second; /* a copy of the state */
 	unsigned char **tape;  /* [layers] tapes as lif_forward writes them */

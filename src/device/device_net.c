@@ -96,10 +96,8 @@ static int refuse_layer(const struct neap_net *net, int l)
 	const struct neap__layer *layer = &net->layers[l];
 	const char *key = NULL;
 
-	if (layer->density < 1 && (is_dense(layer) || layer->delays.most))
+	if (layer->density < 1 && is_dense(&net->layers[0]))
 		key = "density";
-	else if (layer->delays.learns)
-		key = "delay=LOW..HIGH:learn";
 	else if (!neap__is_in_chain(layer))
 		key = "from";
 	else if (layer->norm.kind)
@@ -185,6 +183,7 @@ static int refuse_batch(const struct neap_net *net)
 static struct neap__device_delays describe_delays(const struct neap__layer *layer)
 {
 	return (struct neap__device_delays){.most = layer->delays.most,
+		.learns = layer->delays.learns,
 		.ring_at = (int)layer->source[0].ring_at,
 		.adjoint_at = (int)layer->delays.adjoint_at};
 }
@@ -283,6 +282,7 @@ static struct neap__device_readout describe_readout(
 		.steps_at = (int)(layer->adjoint_at + currents),
 		.delays = describe_delays(layer),
 		.learned = neap__has_ports(net) ? 0 : neap__learned(layer),
+		.is_masked = layer->density < 1,
 		.decay = (float)leak->start,
 		.rest = (float)(1 - leak->start),
 		.weight = weights[layer->weight],
@@ -410,17 +410,19 @@ void neap__device_leaks_set(struct neap__device_net *device, int l, const float 
 		device->lif[l].leak[k] = layer->leaks[k].tensor >= 0 ? rows[k] : NULL;
 }
 
-void neap__device_delays_set(struct neap__device_net *device, int l, const u8 *whole)
+void neap__device_delays_set(
+	struct neap__device_net *device, int l, const u8 *whole, const float *part)
 {
-	if (l == device->layers)
-		device->readout.delays.whole = whole;
-	else
-		device->lif[l].delays.whole = whole;
+	struct neap__device_delays *delays =
+		l == device->layers ? &device->readout.delays : &device->lif[l].delays;
+
+	delays->whole = whole;
+	delays->part = part;
 }
 
 int neap__device_above_sums(const struct neap__device_net *device, int l)
 {
-	if (l + 1 < device->layers && device->lif[l + 1].is_masked)
+	if (l + 1 < device->layers ? device->lif[l + 1].is_masked : device->readout.is_masked)
 		return DEVICE_BY_MASK;
 	const struct neap__device_delays *delays =
 		l + 1 < device->layers ? &device->lif[l + 1].delays : &device->readout.delays;

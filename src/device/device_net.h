@@ -65,8 +65,9 @@ void neap__device_passes_set(struct neap__device_net *device, int layer, const u
  */
 int neap__device_leaks(const struct neap__layer *layer);
 void neap__device_leaks_set(struct neap__device_net *device, int layer, const float *const *rows);
-/* The address on the device of the delays of a layer, struct neap__delays.whole. */
-void neap__device_delays_set(struct neap__device_net *device, int layer, const u8 *whole);
+/* The addresses on the device of the delays of a layer, as of struct neap__delays. */
+void neap__device_delays_set(
+	struct neap__device_net *device, int layer, const u8 *whole, const float *part);
 /* Whether steps of the net can be logged, and replayed on the device: as on the CPU, if there is
  * room for gradients. */
 int neap__device_logs(const struct neap__device_net *device);

@@ -5,8 +5,6 @@
 #include "device/port_steps.h"
 #include "base/fail.h"
 
-static const struct neap__device_readout no_readout;
-
 enum { LOG_LEAST = 8 }; /* bytes of a step's log, if no layer is recurrent: nothing */
 
 static int has_forward_clusters(const struct neap__device_net *net, int l)
@@ -19,10 +17,18 @@ static int has_backward_clusters(const struct neap__device_net *net, int l)
 	return net->clusters && net->clusters[l].backward.blocks;
 }
 
-/* The readout belongs to the launch of the last hidden layer. */
-static const struct neap__device_readout *readout_of(const struct neap__device_net *net, int l)
+/* The readout, which belongs to the launch of the last hidden layer; its weights have all places. */
+static struct neap__device_readout readout_of(
+	const struct neap__device_net *net, const struct neap__device_room *room, int l)
 {
-	return l == net->layers - 1 ? &net->readout : &no_readout;
+	struct neap__device_readout readout = net->readout;
+	int tensor = net->net->layers[net->layers].weight;
+
+	if (l < net->layers - 1)
+		return (struct neap__device_readout){0};
+	if (neap__device_spreads(net, tensor))
+		readout.weight = room->spread[tensor];
+	return readout;
 }
 
 /* Delays of what a layer, or the readout, receives. */
@@ -105,7 +111,7 @@ static struct lif_forward_arguments forward_of(const struct neap__device_net *ne
 {
 	struct lif_forward_arguments a = {.batch = net->batch,
 		.layer = layer_of(net, room, l),
-		.readout = *readout_of(net, l),
+		.readout = readout_of(net, room, l),
 		.t0 = t0,
 		.t1 = t1,
 		.unit_threads = neap__device_unit_threads(net->lif[l].units),
@@ -325,7 +331,7 @@ static int layer_back(
 	int is_last = l == net->layers - 1;
 	struct lif_backward_arguments a = {.batch = net->batch,
 		.layer = net->lif[l],
-		.readout = *readout_of(net, l),
+		.readout = readout_of(net, room, l),
 		.t1 = range->t1,
 		.t0 = range->t0,
 		.block_end = range->block_end,
@@ -334,7 +340,8 @@ static int layer_back(
 		.above_late = is_last ? net->readout.is_late : net->lif[l + 1].is_late,
 		.above_delays = *delays_of(net, l + 1),
 		.adjoint = adjoint,
-		.above_weight = is_last ? net->readout.weight : net->lif[l + 1].weight,
+		.above_weight = is_last ? readout_of(net, room, l).weight
+					: layer_of(net, room, l + 1).weight,
 		.above_sums = neap__device_above_sums(net, l),
 		.own_sums = neap__device_own_sums(net, l),
 		.above_turned = room->turned[net->net->layers[l + 1].weight],
@@ -478,6 +485,38 @@ static int add_inputs(const struct range *range)
 	return neap__launch_outer_products(range->on, &a);
 }
 
+/* The gradient of the learned delays of layer `l`, or of the readout. */
+static int add_delays(const struct range *range, int l)
+{
+	const struct neap__device_net *net = range->net;
+	const struct neap__device_room *room = range->room;
+	const struct neap__layer *layer = &net->net->layers[l];
+	int is_readout = l == net->layers, tensor = layer->delays.tensor;
+	struct delay_gradients_arguments a = {.batch = net->batch,
+		.t1 = range->t1,
+		.t0 = range->t0,
+		.block_end = range->block_end,
+		.fold = range->t0 % DEVICE_BLOCK_STEPS == 0,
+		.groups = net->groups,
+		.units = net->lif[l - 1].units,
+		.width = layer->n,
+		.is_masked = layer->density < 1,
+		.delays = *delays_of(net, l),
+		.adjoint = range->adjoint,
+		.currents = is_readout ? room->readout_currents : room->currents[l],
+		.weight = is_readout ? readout_of(net, room, l - 1).weight
+				     : layer_of(net, room, l).weight,
+		.bits = room->rows[l - 1],
+		.passes = net->lif[l - 1].drop.passes};
+
+	if (!layer->delays.learns || net->net->tensors[tensor].is_frozen)
+		return 0;
+	a.factor = (float)net->net->tensors[tensor].factor;
+	a.part = room->part[tensor];
+	a.total = room->total[tensor];
+	return neap__launch_delay_gradients(range->on, &a);
+}
+
 static int add_gradients(const struct range *range)
 {
 	struct gradient_rows_arguments a = {.batch = range->net->batch,
@@ -487,8 +526,11 @@ static int add_gradients(const struct range *range)
 		.fold = range->t0 % DEVICE_BLOCK_STEPS == 0};
 
 	/* Without classes, arrays of a caller replace the readout. */
-	for (int l = 0; l < range->net->layers + (range->net->readout.classes > 0); l++)
+	for (int l = 0; l < range->net->layers + (range->net->readout.classes > 0); l++) {
 		NEAP_TRY(add_layer(range, &a, l));
+		if (l > 0)
+			NEAP_TRY(add_delays(range, l));
+	}
 	return flush(range, &a);
 }
 

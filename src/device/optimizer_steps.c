@@ -20,7 +20,7 @@ int neap__device_tensor_table(struct neap__device_tensor *table, const struct ne
 			table[count++] = (struct neap__device_tensor){.offset = (i64)t->offset,
 				.count = t->count,
 				.unit = t->unit,
-				.decays = t->is_leak ? 0 : 1,
+				.decays = t->is_leak || t->is_delay ? 0 : 1,
 				.total = total[i],
 				.weight = p->weight[i]};
 	}

@@ -21,10 +21,8 @@ NET = ["--net", "lif:9r,lif:7,li"]
 
 # Options, and the words of the line.
 REFUSED = [
-    (["--net", "lif:9,lif:9:density=0.5:delay=2,li"], "'density'"),
     (["--net", "lstm:9,li:learn=tau"], "'learn'"),
     (["--net", "gru:9,li", "--learn", "tau"], "'learn'"),
-    (["--net", "lif:9,lif:7:delay=0..64:learn,li"], "'delay=LOW..HIGH:learn'"),
     (["--net", "lif:conv=1x3:channels=2:shape=1x1x10,li"], "'conv'"),
     (["--net", "lif:9,li:pool=1x3:shape=1x1x9"], "'pool'"),
     (["--net", "lif:9:norm=batch,li"], "'norm'"),
@@ -34,6 +32,7 @@ REFUSED = [
     ([*NET, "--freeze", "layer0"], "'freeze'"),
     (["--net", "lif:5000,li"], "at most 4096"),
     (["--net", "lstm:9:density=0.5,li"], "'density'"),
+    (["--net", "gru:9,li:density=0.5"], "'density'"),
     (["--net", "lstm:9,lif:7,li"], "layers of lstm and of lif"),
     (["--net", "li"], "no hidden layer"),
     (["--net", "cell lif;state u;u=0.9*u+in;spike u-1:9,li"], "a layer of lif.cell"),
@@ -62,6 +61,9 @@ ACCEPTED = [
     [*NET, "--learn", "tau"],
     ["--net", "lif:9,lif:7r:delay=2,li"],
     ["--net", "lif:9:dropout=0.3,cubalif:7:delay=0..50,li:delay=0..9"],
+    ["--net", "lif:9,lif:9:density=0.5:delay=2,li:density=0.5"],
+    ["--net", "lif:9,lif:7r:delay=0..40:learn,li:delay=0..3:learn", "--clip", "0.1", "--lr", "0.1", "--epochs", "3"],
+    ["--net", "lif:9:dropout=0.3,alif:7:delay=1..9:learn:density=0.6,li", "--optimizer", "sgd", "--weight-decay", "0.1", "--lr", "1", "--epochs", "2"],
     ["--net", "alif:9r:learn=all,adlif:7:learn=tau,li", "--freeze", "layer0.leak", "--optimizer", "adamw", "--weight-decay", "0.1"],
     ["--net", "cubalif:9:tau=5ms..25ms:tau_syn=2ms..9ms,lif:7:tau=3ms..30ms:learn=tau,li"],
     ["--net", "lstm:9,li", "--freeze", "layer0.recurrent", "--clip", "0.1", "--rate-upper", "5Hz"],

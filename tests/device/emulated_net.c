@@ -23,6 +23,7 @@ struct emulated_net {
 	u32 **passes;  /* [layers] of dropout */
 	float **leaks; /* [layers][DEVICE_LEAKS] decays of units */
 	u8 **delays;   /* [layers] */
+	float **parts; /* [layers] of learned delays */
 	int *length;
 	unsigned char *state, *adjoint;
 	float *work;
@@ -245,13 +246,16 @@ static void load_units(struct emulated_net *e)
 	struct neap__device_net *d = &e->device;
 
 	e->delays = zeros((size_t)(d->layers + 1) * sizeof *e->delays);
+	e->parts = zeros((size_t)(d->layers + 1) * sizeof *e->parts);
 	e->leaks = zeros(DEVICE_LEAKS * (size_t)(d->layers + 1) * sizeof *e->leaks);
 	for (int l = 0; l <= d->layers; l++) {
 		const struct neap__layer *layer = &e->c->net->layers[l];
 		float **rows = e->leaks + DEVICE_LEAKS * (size_t)l;
 		if (neap__has_delays(layer)) {
-			e->delays[l] = copy_of(layer->delays.whole, (size_t)layer->delays.units);
-			neap__device_delays_set(d, l, e->delays[l]);
+			size_t units = (size_t)layer->delays.units;
+			e->delays[l] = copy_of(layer->delays.whole, units);
+			e->parts[l] = copy_of(layer->delays.part, units * sizeof **e->parts);
+			neap__device_delays_set(d, l, e->delays[l], e->parts[l]);
 		}
 		if (!neap__device_leaks(layer))
 			continue;
@@ -327,9 +331,12 @@ static void end(struct emulated_net *e)
 		free(e->leaks[i]);
 		free(e->room.leak_terms[i]);
 	}
-	for (int l = 0; l <= e->device.layers; l++)
+	for (int l = 0; l <= e->device.layers; l++) {
 		free(e->delays[l]);
+		free(e->parts[l]);
+	}
 	free(e->delays);
+	free(e->parts);
 	free(e->leaks);
 	free(e->room.leak_terms);
 	free(e->room.dense_outputs);

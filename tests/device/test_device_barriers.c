@@ -22,7 +22,7 @@ static void run_small_case(struct emulated_case *c, enum kind kind)
 		*c = emulated_case_make("lif:40r:reset=zero,li:delay=1", 2, 24, 0.3);
 	else if (kind == SPIKING)
 		*c = emulated_case_make("lif:9r:surrogate=sigmoid,lif:40r:reset=zero,"
-					"lif:34r:width=3:density=0.5,li",
+					"lif:34r:width=3:density=0.5:delay=0..2:learn,li",
 			2, 24, 0.3);
 	else
 		*c = emulated_case_make("egru:70,lstm:5,li", 2, 4, 0.3);

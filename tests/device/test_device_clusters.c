@@ -119,7 +119,8 @@ static int random_layer(char *spec, size_t room, uint32_t *state, int is_first)
 	if (draw(state, 5) == 0)
 		n += snprintf(spec + n, room - (size_t)n, ":density=0.5");
 	if (!is_first && draw(state, 3) == 0)
-		n += snprintf(spec + n, room - (size_t)n, ":delay=1");
+		n += snprintf(spec + n, room - (size_t)n,
+			draw(state, 3) ? ":delay=1" : ":delay=0..9:learn");
 	return n + snprintf(spec + n, room - (size_t)n, ",");
 }
 
@@ -135,8 +136,8 @@ static void random_nets(void **arg)
 		int layers = 1 + (int)draw(&state, 3) / 2, n = 0;
 		for (int l = 0; l < layers; l++)
 			n += random_layer(spec + n, sizeof spec - (size_t)n, &state, l == 0);
-		snprintf(spec + n, sizeof spec - (size_t)n, "li%s",
-			draw(&state, 4) ? "" : ":delay=1");
+		snprintf(spec + n, sizeof spec - (size_t)n, "li%s%s",
+			draw(&state, 4) ? "" : ":delay=1", draw(&state, 6) ? "" : ":density=0.5");
 		struct emulated_case c = emulated_case_make(spec, 1 + (int)draw(&state, 9),
 			1 + (int)draw(&state, 100), 0.05 + draw(&state, 40) / 100.0);
 		c.options.scale = 1 + draw(&state, 8);

@@ -38,6 +38,9 @@ static const struct net_case cases[] = {
 	{"lif:40r,li", NEAP_READ_SUM, 3, 66, 0.05, 0, 0, 16},
 	{"adlif:9r:learn=tau:scale=20,cubalif:9:tau=5ms..25ms:delay=0..80,li:learn=tau:delay=2",
 		NEAP_READ_STEP, 3, 150, 0.1, 0.1, 0, 0},
+	{"lif:20:dropout=0.3,alif:15r:delay=0..90:learn:density=0.5,li:delay=0..5:learn", NEAP_READ_SUM, 4,
+		150, 0.1, 0, 0, 0},
+	{"lif:20r:density=0.5,li:density=0.4", NEAP_READ_MEAN, 3, 100, 0.1, 0, 1, 0},
 	{"gru:4:dropout=0.5,rnn:3:delay=1:dropout=0.2,li:delay=1", NEAP_READ_LAST, 5, 66, 0.1, 0, 1,
 		0},
 };

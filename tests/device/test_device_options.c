@@ -107,7 +107,11 @@ static void long_delays(void **arg)
 	static const char *const specs[] = {"lif:40r,li:delay=3", "lif:33,lif:40r:delay=70,li",
 		"lif:33:dropout=0.3,lif:40r:reset=zero:delay=0..20:dropout=0.2,li:delay=2..9",
 		"lif:9r,cubalif:17:delay=0..127,alif:33:delay=1,li:delay=0..2",
-		"alif:33,adlif:9:delay=0..3:scale=20,lif:40:learn=tau,li:delay=0..100:learn=tau"};
+		"alif:33,adlif:9:delay=0..3:scale=20,lif:40:learn=tau,li:delay=0..100:learn=tau",
+		"lif:33r,lif:40r:delay=0..64:learn,li:delay=0..1:learn",
+		"lif:40:dropout=0.3,cubalif:33:delay=2..5:learn:dropout=0.2,li:delay=0..127:learn",
+		"lif:9r:width=9,lif:70:delay=3..90:learn:surrogate=atan:learn=tau,alif:9:delay=0..2:learn,"
+		"li:learn=tau"};
 
 	(void)arg;
 	for (size_t i = 0; i < 2 * sizeof specs / sizeof specs[0]; i++) {
@@ -130,7 +134,13 @@ static void densities(void **arg)
 		"lif:33r:dropout=0.4,cubalif:40r:density=0.2:dropout=0.3,lif:9:density=0.7,li",
 		"alif:40r:density=0.01,adlif:21r:density=0.9:scale=20,li:delay=1",
 		"lif:70r:surrogate=sigmoid:density=0.4,lif:33r:delay=1,li",
-		"lif:40r:surrogate=atan,lif:20r:density=0.5:delay=1:detach=1,li"};
+		"lif:40r:surrogate=atan,lif:20r:density=0.5:delay=1:detach=1,li",
+		"lif:33,lif:40r:density=0.4:delay=7,cubalif:20:density=0.5:delay=0..30,li",
+		"lif:33r:dropout=0.3,lif:40:reset=zero:density=0.4:delay=0..20:learn,"
+		"alif:20:density=0.6:delay=1..3:learn:surrogate=sigmoid,li:delay=0..9:learn",
+		"lif:33r:reset=zero,li:density=0.5", "lif:33:dropout=0.3,li:density=0.5:delay=1",
+		"lif:33:dropout=0.3,li:density=0.5:delay=0..9:learn", "alif:33,li:density=0.2:delay=4",
+		"lif:33:dropout=0.3:surrogate=atan,li:density=0.5:delay=0..20"};
 
 	(void)arg;
 	for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++)
@@ -157,13 +167,14 @@ static size_t add_delay(char *spec, size_t room, uint32_t *state)
 {
 	int least = (int)draw(state, 5), more = (int)draw(state, draw(state, 2) ? 6 : 100);
 
-	switch (draw(state, 3)) {
+	switch (draw(state, 4)) {
 	case 0:
 		return (size_t)snprintf(spec, room, ":delay=1");
 	case 1:
 		return (size_t)snprintf(spec, room, ":delay=%d", least + more);
 	default:
-		return (size_t)snprintf(spec, room, ":delay=%d..%d", least, least + 1 + more);
+		return (size_t)snprintf(spec, room, ":delay=%d..%d%s", least, least + 1 + more,
+			draw(state, 2) ? ":learn" : "");
 	}
 }
 
@@ -190,12 +201,11 @@ static void add_layer(char *spec, size_t room, uint32_t *state, int is_dense)
 			draw(state, 3) ? "learn=tau" : "tau=3ms..30ms");
 	if (cell != 5 && cell != 6 && cell != 7 && draw(state, 2)) /* these have no threshold */
 		used += (size_t)draw_surrogate(spec + used, room - used, state, draw);
-	int is_masked = !is_dense && draw(state, 3) == 0;
-	if (is_masked)
+	if (!is_dense && draw(state, 3) == 0)
 		used += (size_t)snprintf(
 			spec + used, room - used, ":density=0.%d", 1 + (int)draw(state, 9));
 	if (strchr(spec, ',') && draw(state, 3) == 0)
-		used += is_dense || is_masked
+		used += is_dense
 				? (size_t)snprintf(spec + used, room - used, ":delay=1")
 				: add_delay(spec + used, room - used, state);
 	if (draw(state, 3) == 0)
@@ -222,6 +232,8 @@ static void random_nets(void **arg)
 			add_delay(spec + strlen(spec), sizeof spec - strlen(spec), &state);
 		if (!is_dense && !strstr(spec, "none") && draw(&state, 3) == 0)
 			strcat(spec, ":learn=tau");
+		if (!is_dense && draw(&state, 4) == 0)
+			strcat(spec, ":density=0.4");
 		struct emulated_case c = emulated_case_make(spec, 1 + (int)draw(&state, 12),
 			1 + (int)draw(&state, 140), 0.05 * draw(&state, 10));
 		if (draw(&state, 2))

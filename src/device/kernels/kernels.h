@@ -95,7 +95,8 @@ enum {
 	DEVICE_MATH_BIG_ROOM = 2 * (DEVICE_BIG_TILE + 8) * DEVICE_MATH_BIG_TERMS,
 	DEVICE_STRIP = 32,	 /* units of a block of replay_currents: a warp */
 	DEVICE_STRIP_WARPS = 32, /* of such a block, at most */
-	DEVICE_TURN_SIDE = 32	 /* rows and columns of a block of turn_weights */
+	DEVICE_TURN_SIDE = 32, /* rows and columns of a block of turn_weights */
+	DEVICE_DELAY_TERMS = 4 /* terms that a block of delay_gradients computes at a time */
 };
 
 /* Bits of a weight without a connection, where there are places for all: those of no number. */
@@ -160,13 +161,16 @@ struct neap__device_dropout {
 
 /*
  * Delays of the outputs that a layer receives (nn/core/delays.h): output of unit i of step t
- * arrives in step t + whole[i]. most: the largest delay; 0: there are none, but for `is_late`.
+ * arrives in step t + whole[i] or, where delays are learned, the part 1 - part[i] of it arrives
+ * then, and part[i] in the step after. most: the largest delay; 0: there are none, but for
+ * `is_late`.
  */
 struct neap__device_delays {
-	int most;
+	int most, learns;
 	int ring_at;	/* bytes in a sample's state: bitmaps of what is on its way */
 	int adjoint_at; /* bytes in a sample's adjoint: d(in) of the next steps */
-	DEVICE_POINTER(const u8) whole; /* [units below] steps */
+	DEVICE_POINTER(const u8) whole;	  /* [units below] steps */
+	DEVICE_POINTER(const float) part; /* [units below]; not read if they do not learn */
 };
 
 /* A hidden layer; the symbols are those of nn/cells/ (lif.c, cubalif.c, alif.c, adlif.c). */
@@ -231,6 +235,7 @@ struct neap__device_readout {
 	int state_at, own_at;	  /* bytes in a sample's state: outputs, then what `kind` needs */
 	int adjoint_at, steps_at; /* bytes in a sample's adjoint; steps_at: of DEVICE_MAX */
 	int learned;		  /* 1: the decay learns */
+	int is_masked;		  /* as of a layer */
 	float decay, rest;
 	DEVICE_POINTER(const float) leak; /* [3][classes], as of a layer; or NULL */
 	struct neap__device_delays delays;
@@ -282,7 +287,7 @@ struct lif_backward_arguments {
 	int above_late;	 /* they receive spikes of t at t + 1 */
 	struct neap__device_delays above_delays;
 	DEVICE_POINTER(u8) adjoint;
-	DEVICE_POINTER(const float) above_weight; /* [units][above_units] */
+	DEVICE_POINTER(const float) above_weight; /* [units][above_units], with all places */
 	int above_sums, own_sums;		  /* DEVICE_BY_LANES, ... */
 	/* The same weights and the recurrent ones, turned, of sums that are not in lanes. */
 	DEVICE_POINTER(const float) above_turned; /* [above_units][units] */
@@ -395,6 +400,27 @@ struct gradient_rows_arguments {
 	int fold; /* 1: t0 begins the gradient block */
 	int tensors, blocks, threads;
 	struct neap__device_gradient tensor[DEVICE_TENSORS];
+};
+
+/*
+ * Adds to the gradients of the learned delays of a layer the terms of the spikes of steps [t0, t1):
+ * bits, passes, part and total as of struct neap__device_gradient, but one number per unit. 32
+ * threads compute a term, the products of a row of weights with d(in) of two steps.
+ */
+struct delay_gradients_arguments {
+	struct neap__device_batch batch;
+	int t1, t0, block_end, fold;
+	int groups, units, width; /* units: of the layer below */
+	int is_masked;		  /* `weight` lacks connections (masks.k) */
+	float factor;
+	struct neap__device_delays delays;
+	DEVICE_POINTER(const u8) adjoint;
+	DEVICE_POINTER(const float) currents; /* [t1 - t][samples][width] */
+	DEVICE_POINTER(const float) weight;   /* [units][width] */
+	DEVICE_POINTER(const u32) bits;	      /* [groups][units][2 group] */
+	DEVICE_POINTER(const u32) passes;
+	DEVICE_POINTER(float) part;   /* [groups][units] */
+	DEVICE_POINTER(double) total; /* [groups][units] */
 };
 
 /* Puts d(in) of steps [t0, t1) of a layer with delays into the ring of its adjoint. */
@@ -711,11 +737,13 @@ static inline unsigned neap__shared_lif_forward(const struct lif_forward_argumen
 	int n = a->layer.units, words = (n + 31) / 32, classes = a->readout.classes;
 	int below = a->layer.is_first ? 0 : a->layer.below, below_words = (below + 31) / 32;
 	int second = a->layer.cell == DEVICE_LIF ? 0 : n;
-	int late = a->readout.delays.most ? words : 0;
+	int late = a->readout.delays.most ? (1 + a->readout.delays.learns) * words : 0;
+	int mixes = !a->layer.is_first && a->layer.delays.learns;
 
 	return 2 * neap__shared_array(3 * words, 4) + neap__shared_array(late, 4) +
 	       2 * neap__shared_array(n, 4) + neap__shared_array(n, 2) +
-	       neap__shared_array(below_words, 4) + neap__shared_array(below, 2) +
+	       neap__shared_array((1 + mixes) * below_words, 4) + neap__shared_array(below, 2) +
+	       neap__shared_array(mixes ? below : 0, 4) +
 	       neap__shared_array(2, 4) + neap__shared_array(second, 4) +
 	       neap__shared_array(classes, 4) + 2 * neap__shared_array(classes, 8);
 }
@@ -855,6 +883,8 @@ static inline unsigned neap__shared_math(int room)
 	X(optimizer_step, (int)((a->count + 255) / 256), 256, 0) \
 	X(input_rows, a->batch.samples, 64, 0) \
 	X(gradient_rows, a->blocks, a->threads, 0) \
+	X(delay_gradients, a->groups * a->units, 32 * DEVICE_DELAY_TERMS, \
+		neap__shared_array(2 * DEVICE_DELAY_TERMS, 4)) \
 	X(store_delays, a->batch.samples, neap__device_threads(a->width), 0) \
 	X(spike_counts, (a->units + 31) / 32, 1024, neap__shared_array(1024, 4)) \
 	X(pack_tapes, a->samples * DEVICE_PACK_PARTS, 256, 0) \

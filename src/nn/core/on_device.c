@@ -206,8 +206,11 @@ int neap__on_device_share(struct neap_net *net)
 {
 	if (!net->parameters.kept)
 		return 0;
-	if (!net->parameters.is_here)
+	if (!net->parameters.is_here) {
 		NEAP_TRY(net->backend->fetch_weights(net->on_backend, net));
+		for (int l = 0; l < net->nlayers; l++) /* an update may have left their range */
+			net->ops->delays(net, &net->layers[l]);
+	}
 	net->parameters.is_here = 1;
 	net->parameters.is_there = 0;
 	return 0;
