@@ -165,7 +165,8 @@ static int read_out(const struct dense_range *r)
 		.t1 = r->t1,
 		.sums = r->room->sums,
 		.state = r->state,
-		.outputs = r->room->outputs};
+		.outputs = r->room->outputs,
+		.factors = r->tapes && readout->learned ? r->tapes->factors : NULL};
 
 	NEAP_TRY(add_below(r, r->net->layers - 1, readout->is_late, readout->weight, readout->bias,
 		readout->classes));
@@ -302,6 +303,11 @@ static int readout_back(const struct dense_range *r)
 		.errors = r->net->has_errors ? r->room->errors : NULL,
 		.readout_currents = r->room->readout_currents};
 
+	if (r->net->readout.learned) {
+		a.factors = r->tapes->factors +
+			    (size_t)(r->t0 - r->tapes->t0) * step_of(r, r->net->readout.classes);
+		a.readout_terms = r->room->leak_terms[DEVICE_LEAKS * r->net->layers];
+	}
 	return neap__launch_dense_readout_back(r->on, &a);
 }
 
@@ -337,6 +343,33 @@ static int add_events(const struct dense_range *r)
 		.total = r->room->total[layer->weight]};
 	NEAP_TRY(r->on->clear(r->on->user, r->room->row_bits, r->room->row_bytes));
 	NEAP_TRY(neap__launch_input_rows(r->on, &rows));
+	return neap__launch_gradient_rows(r->on, &a);
+}
+
+/* The gradient of the readout's decay, if it learns: the sum of the terms of all steps. */
+static int add_decay(const struct dense_range *r)
+{
+	const struct neap__layer *layer = &r->net->net->layers[r->net->layers];
+	int tensor = layer->leaks[NEAP__MEMBRANE_LEAK].tensor;
+	int end = r->t0 / DEVICE_BLOCK_STEPS * DEVICE_BLOCK_STEPS + DEVICE_BLOCK_STEPS;
+	struct gradient_rows_arguments a = {.batch = r->net->batch,
+		.t1 = r->t1,
+		.t0 = r->t0,
+		.block_end = end,
+		.fold = r->t0 % DEVICE_BLOCK_STEPS == 0,
+		.tensors = 1,
+		.blocks = r->net->groups,
+		.threads = neap__device_threads(layer->n)};
+
+	if (!r->net->readout.learned || r->net->net->tensors[tensor].is_frozen)
+		return 0;
+	a.tensor[0] = (struct neap__device_gradient){.rows = 1,
+		.columns = layer->n,
+		.width = layer->n,
+		.factor = (float)r->net->net->tensors[tensor].factor,
+		.currents = r->room->leak_terms[DEVICE_LEAKS * r->net->layers],
+		.part = r->room->part[tensor],
+		.total = r->room->total[tensor]};
 	return neap__launch_gradient_rows(r->on, &a);
 }
 
@@ -440,5 +473,6 @@ int neap__dense_backward(const struct neap__device_net *net, const struct neap__
 	if (!net->batch.values)
 		NEAP_TRY(add_events(&range));
 	NEAP_TRY(add_gradients(&range));
+	NEAP_TRY(add_decay(&range));
 	return neap__device_port_gradients(net, on, room, t0, t1);
 }

@@ -395,8 +395,8 @@ static int send_delays(struct neap__device_batch_memory *b, struct neap_net *net
 		if (!b->delays[l])
 			continue;
 		if (p && is_stale) {
-			NEAP_TRY(m->read(m->user, p->data,
-				b->parameters.at.weight[delays->tensor], units * sizeof(float)));
+			NEAP_TRY(m->read(m->user, p->data, b->parameters.at.weight[delays->tensor],
+				units * sizeof(float)));
 			net->ops->delays(net, layer);
 		}
 		if (p && is_kept)

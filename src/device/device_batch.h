@@ -42,7 +42,7 @@ struct neap__device_batch_memory {
 	/* [layers] -> [units below] parts of steps, floats, then whole steps, bytes; NULL: it has
 	 * no delays. */
 	u8 **delays;
-	u32 **passes;  /* [layers] -> [samples][words] of dropout; NULL: it has none */
+	u32 **passes;	       /* [layers] -> [samples][words] of dropout; NULL: it has none */
 	unsigned char *second; /* a copy of the state */
 	unsigned char **tape;  /* [layers] tapes as lif_forward writes them */
 	u32 *share;	       /* [layers] bytes of a sample's */

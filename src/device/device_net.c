@@ -77,19 +77,6 @@ static int refuse_mixture(const struct neap_net *net, int l)
 		net->spec, first->cell->name, layer->cell->name);
 }
 
-/* The decay of the readout, in nets of rnn, lstm, gru and egru. */
-static int refuse_learned_decay(const struct neap_net *net, int l)
-{
-	const struct neap__layer *layer = &net->layers[l];
-
-	if (!neap__learned(layer))
-		return 0;
-	return neap__fail(NEAP_EUSAGE,
-		"layer %d of '%.200s' has the key 'learn', which is not implemented on devices for "
-		"nets of rnn, lstm, gru and egru; remove the key or train on the CPU",
-		l, net->spec);
-}
-
 /* Options of a layer that no kernel implements, by their keys. */
 static int refuse_layer(const struct neap_net *net, int l)
 {
@@ -115,8 +102,6 @@ static int refuse_layer(const struct neap_net *net, int l)
 			"layer %d of '%s' has the key '%s', which is not implemented on devices; "
 			"remove the key or train on the CPU",
 			l, net->spec, key);
-	if (is_dense(&net->layers[0]))
-		NEAP_TRY(refuse_learned_decay(net, l));
 	if (layer->cell->readout)
 		return 0;
 	if (!is_dense(layer) && cell_of(layer, spiking, SPIKING) < 0)

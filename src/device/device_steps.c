@@ -17,7 +17,8 @@ static int has_backward_clusters(const struct neap__device_net *net, int l)
 	return net->clusters && net->clusters[l].backward.blocks;
 }
 
-/* The readout, which belongs to the launch of the last hidden layer; its weights have all places. */
+/* The readout, which belongs to the launch of the last hidden layer; its weights have all places.
+ */
 static struct neap__device_readout readout_of(
 	const struct neap__device_net *net, const struct neap__device_room *room, int l)
 {

@@ -21,8 +21,6 @@ NET = ["--net", "lif:9r,lif:7,li"]
 
 # Options, and the words of the line.
 REFUSED = [
-    (["--net", "lstm:9,li:learn=tau"], "'learn'"),
-    (["--net", "gru:9,li", "--learn", "tau"], "'learn'"),
     (["--net", "lif:conv=1x3:channels=2:shape=1x1x10,li"], "'conv'"),
     (["--net", "lif:9,li:pool=1x3:shape=1x1x9"], "'pool'"),
     (["--net", "lif:9:norm=batch,li"], "'norm'"),
@@ -61,6 +59,8 @@ ACCEPTED = [
     [*NET, "--learn", "tau"],
     ["--net", "lif:9,lif:7r:delay=2,li"],
     ["--net", "lif:9:dropout=0.3,cubalif:7:delay=0..50,li:delay=0..9"],
+    ["--net", "lstm:9,li:learn=tau", "--optimizer", "adamw", "--weight-decay", "0.1"],
+    ["--net", "egru:9,gru:9,li", "--learn", "tau"],
     ["--net", "lif:9,lif:9:density=0.5:delay=2,li:density=0.5"],
     ["--net", "lif:9,lif:7r:delay=0..40:learn,li:delay=0..3:learn", "--clip", "0.1", "--lr", "0.1", "--epochs", "3"],
     ["--net", "lif:9:dropout=0.3,alif:7:delay=1..9:learn:density=0.6,li", "--optimizer", "sgd", "--weight-decay", "0.1", "--lr", "1", "--epochs", "2"],

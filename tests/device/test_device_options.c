@@ -84,7 +84,8 @@ static void unit_decays(void **arg)
 		"alif:33:learn=tau:detach=1,adlif:40r:learn=tau,li:learn=tau:delay=1",
 		"adlif:33r:learn=tau:detach=1:dropout=0.3,lif:9:learn=tau,li",
 		"lif:33r:tau=5ms..25ms,cubalif:20:tau=5ms..25ms:tau_syn=2ms..9ms,li",
-		"alif:20r:tau_adapt=50ms..100ms,adlif:33r:tau=5ms..25ms,li:learn=tau"};
+		"alif:20r:tau_adapt=50ms..100ms,adlif:33r:tau=5ms..25ms,li:learn=tau",
+		"lstm:9,gru:7:dropout=0.3,li:learn=tau", "rnn:9,egru:20,li:learn=tau:delay=1"};
 
 	(void)arg;
 	for (size_t i = 0; i < 2 * sizeof specs / sizeof specs[0]; i++) {
@@ -110,7 +111,8 @@ static void long_delays(void **arg)
 		"alif:33,adlif:9:delay=0..3:scale=20,lif:40:learn=tau,li:delay=0..100:learn=tau",
 		"lif:33r,lif:40r:delay=0..64:learn,li:delay=0..1:learn",
 		"lif:40:dropout=0.3,cubalif:33:delay=2..5:learn:dropout=0.2,li:delay=0..127:learn",
-		"lif:9r:width=9,lif:70:delay=3..90:learn:surrogate=atan:learn=tau,alif:9:delay=0..2:learn,"
+		"lif:9r:width=9,lif:70:delay=3..90:learn:surrogate=atan:learn=tau,alif:9:delay=0.."
+		"2:learn,"
 		"li:learn=tau"};
 
 	(void)arg;
@@ -139,7 +141,8 @@ static void densities(void **arg)
 		"lif:33r:dropout=0.3,lif:40:reset=zero:density=0.4:delay=0..20:learn,"
 		"alif:20:density=0.6:delay=1..3:learn:surrogate=sigmoid,li:delay=0..9:learn",
 		"lif:33r:reset=zero,li:density=0.5", "lif:33:dropout=0.3,li:density=0.5:delay=1",
-		"lif:33:dropout=0.3,li:density=0.5:delay=0..9:learn", "alif:33,li:density=0.2:delay=4",
+		"lif:33:dropout=0.3,li:density=0.5:delay=0..9:learn",
+		"alif:33,li:density=0.2:delay=4",
 		"lif:33:dropout=0.3:surrogate=atan,li:density=0.5:delay=0..20"};
 
 	(void)arg;
@@ -205,9 +208,8 @@ static void add_layer(char *spec, size_t room, uint32_t *state, int is_dense)
 		used += (size_t)snprintf(
 			spec + used, room - used, ":density=0.%d", 1 + (int)draw(state, 9));
 	if (strchr(spec, ',') && draw(state, 3) == 0)
-		used += is_dense
-				? (size_t)snprintf(spec + used, room - used, ":delay=1")
-				: add_delay(spec + used, room - used, state);
+		used += is_dense ? (size_t)snprintf(spec + used, room - used, ":delay=1")
+				 : add_delay(spec + used, room - used, state);
 	if (draw(state, 3) == 0)
 		used += (size_t)snprintf(
 			spec + used, room - used, ":dropout=0.%d", 1 + (int)draw(state, 9));
@@ -230,7 +232,7 @@ static void random_nets(void **arg)
 			strcat(spec, ":delay=1");
 		else if (!is_dense && draw(&state, 3) == 0)
 			add_delay(spec + strlen(spec), sizeof spec - strlen(spec), &state);
-		if (!is_dense && !strstr(spec, "none") && draw(&state, 3) == 0)
+		if (!strstr(spec, "none") && draw(&state, 3) == 0)
 			strcat(spec, ":learn=tau");
 		if (!is_dense && draw(&state, 4) == 0)
 			strcat(spec, ":density=0.4");

@@ -27,8 +27,8 @@ static const struct training_case {
 		{0, 0.9, 0.99, 1e-8, 0.1}, 0},
 	{"lif:20,lif:15r:delay=0..9:learn,li:delay=0..2:learn:density=0.5", "adamw", NULL,
 		{0, 0.9, 0.999, 1e-8, 0.1}, 0},
-	{"lif:20:density=0.5,adlif:9r:delay=1..3:learn:density=0.4:scale=20,li", "sgd", "layer1.delay",
-		{0.9, 0, 0, 0, 0.01}, 1},
+	{"lif:20:density=0.5,adlif:9r:delay=1..3:learn:density=0.4:scale=20,li", "sgd",
+		"layer1.delay", {0.9, 0, 0, 0, 0.01}, 1},
 	{"lif:24r,li:tau=none", "sgd", NULL, {0.9, 0, 0, 0, 0.01}, 1},
 };
 

@@ -510,6 +510,7 @@ struct dense_readout_arguments {
 	DEVICE_POINTER(const float) sums;
 	DEVICE_POINTER(u8) state;
 	DEVICE_POINTER(float) outputs; /* [t - t0][sample][classes]; NULL: not needed */
+	DEVICE_POINTER(float) factors; /* as of lif_forward */
 };
 
 struct dense_readout_back_arguments {
@@ -519,6 +520,8 @@ struct dense_readout_back_arguments {
 	DEVICE_POINTER(u8) adjoint;
 	DEVICE_POINTER(const float) errors;	/* as in lif_backward */
 	DEVICE_POINTER(float) readout_currents; /* written */
+	DEVICE_POINTER(const float) factors;	/* as in lif_backward */
+	DEVICE_POINTER(float) readout_terms;
 };
 
 struct dense_adjoint_arguments {
@@ -743,9 +746,9 @@ static inline unsigned neap__shared_lif_forward(const struct lif_forward_argumen
 	return 2 * neap__shared_array(3 * words, 4) + neap__shared_array(late, 4) +
 	       2 * neap__shared_array(n, 4) + neap__shared_array(n, 2) +
 	       neap__shared_array((1 + mixes) * below_words, 4) + neap__shared_array(below, 2) +
-	       neap__shared_array(mixes ? below : 0, 4) +
-	       neap__shared_array(2, 4) + neap__shared_array(second, 4) +
-	       neap__shared_array(classes, 4) + 2 * neap__shared_array(classes, 8);
+	       neap__shared_array(mixes ? below : 0, 4) + neap__shared_array(2, 4) +
+	       neap__shared_array(second, 4) + neap__shared_array(classes, 4) +
+	       2 * neap__shared_array(classes, 8);
 }
 
 static inline unsigned neap__shared_lif_backward(const struct lif_backward_arguments *a)
