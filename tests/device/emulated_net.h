@@ -9,6 +9,7 @@
 #include "device/cluster_shape.h"
 #include "device/device_steps.h"
 #include "nn/nets.h"
+#include "random_device_net.h"
 
 enum { BLOCK = DEVICE_BLOCK_STEPS };
 
@@ -82,21 +83,6 @@ const char *emulated_case_compare(struct emulated_case *c, uint32_t seed);
 
 /* Keeps what the emulator computes with the `math` of the options (`keeps`). */
 void emulated_case_keep(struct emulated_case *c, enum neap_math math);
-/*
- * Writes the keys of a drawn surrogate, with or without an end of its support: ":surrogate=...".
- * draw(state, below) returns a number below `below`. Returns the characters written.
- */
-static inline int draw_surrogate(
-	char *to, size_t room, uint32_t *state, uint32_t (*draw)(uint32_t *state, uint32_t below))
-{
-	static const char *const names[] = {"triangle", "boxcar", "superspike", "sigmoid", "atan",
-		"gaussian", "slayer", "double_gaussian"};
-	const char *name = names[draw(state, 8)];
-	const char *support = draw(state, 3) ? "" : ":support=0.7";
-
-	return snprintf(to, room, ":surrogate=%s%s", name, support);
-}
-
 /* Whether emulated_case_compare finds nothing; in a child process, which may crash. */
 int emulated_case_succeeds(struct emulated_case *c, uint32_t seed);
 

@@ -159,63 +159,6 @@ static void densities(void **arg)
 		}
 }
 
-static uint32_t draw(uint32_t *state, uint32_t below)
-{
-	*state = *state * 1664525u + 1013904223u;
-	return (*state >> 8) % below;
-}
-
-/* The key of the delays of a layer. */
-static size_t add_delay(char *spec, size_t room, uint32_t *state)
-{
-	int least = (int)draw(state, 5), more = (int)draw(state, draw(state, 2) ? 6 : 100);
-
-	switch (draw(state, 4)) {
-	case 0:
-		return (size_t)snprintf(spec, room, ":delay=1");
-	case 1:
-		return (size_t)snprintf(spec, room, ":delay=%d", least + more);
-	default:
-		return (size_t)snprintf(spec, room, ":delay=%d..%d%s", least, least + 1 + more,
-			draw(state, 2) ? ":learn" : "");
-	}
-}
-
-static void add_layer(char *spec, size_t room, uint32_t *state, int is_dense)
-{
-	static const char *const cells[] = {
-		"lif", "lif", "cubalif", "alif", "adlif", "rnn", "lstm", "gru", "egru"};
-	static const char *const resets[] = {"subtract", "zero", "hard", "soft"};
-	uint32_t cell = is_dense ? 5 + draw(state, 4) : draw(state, 5);
-	size_t used = strlen(spec);
-	int units = 1 + (int)draw(state, draw(state, 6) ? 20 : 70);
-
-	used += (size_t)snprintf(spec + used, room - used, "%s:%d%s:scale=%d", cells[cell], units,
-		is_dense || draw(state, 2) ? "" : "r", 1 + (int)draw(state, 4));
-	if (cell < 2 && draw(state, 2))
-		used += (size_t)snprintf(
-			spec + used, room - used, ":reset=%s", resets[draw(state, 4)]);
-	if (!is_dense && draw(state, 4) == 0)
-		used += (size_t)snprintf(spec + used, room - used, ":detach=1");
-	if (!is_dense && draw(state, 4) == 0)
-		used += (size_t)snprintf(spec + used, room - used, ":width=3");
-	if (!is_dense && draw(state, 3) == 0)
-		used += (size_t)snprintf(spec + used, room - used, ":%s",
-			draw(state, 3) ? "learn=tau" : "tau=3ms..30ms");
-	if (cell != 5 && cell != 6 && cell != 7 && draw(state, 2)) /* these have no threshold */
-		used += (size_t)draw_surrogate(spec + used, room - used, state, draw);
-	if (!is_dense && draw(state, 3) == 0)
-		used += (size_t)snprintf(
-			spec + used, room - used, ":density=0.%d", 1 + (int)draw(state, 9));
-	if (strchr(spec, ',') && draw(state, 3) == 0)
-		used += is_dense ? (size_t)snprintf(spec + used, room - used, ":delay=1")
-				 : add_delay(spec + used, room - used, state);
-	if (draw(state, 3) == 0)
-		used += (size_t)snprintf(
-			spec + used, room - used, ":dropout=0.%d", 1 + (int)draw(state, 9));
-	snprintf(spec + used, room - used, ",");
-}
-
 static void random_nets(void **arg)
 {
 	uint32_t first = getenv("NEAP_SEED") ? (uint32_t)atoi(getenv("NEAP_SEED")) : 0;
@@ -224,31 +167,20 @@ static void random_nets(void **arg)
 	for (uint32_t seed = first; seed < first + (uint32_t)random_cases; seed++) {
 		uint32_t state = seed * 7919u + 1;
 		char spec[600] = "";
-		int is_dense = draw(&state, 3) == 0;
-		for (uint32_t layers = 1 + draw(&state, 3); layers > 0; layers--)
-			add_layer(spec, sizeof spec, &state, is_dense);
-		strcat(spec, draw(&state, 3) ? "li" : "li:tau=none");
-		if (draw(&state, 3) == 0 && is_dense)
-			strcat(spec, ":delay=1");
-		else if (!is_dense && draw(&state, 3) == 0)
-			add_delay(spec + strlen(spec), sizeof spec - strlen(spec), &state);
-		if (!strstr(spec, "none") && draw(&state, 3) == 0)
-			strcat(spec, ":learn=tau");
-		if (!is_dense && draw(&state, 4) == 0)
-			strcat(spec, ":density=0.4");
-		struct emulated_case c = emulated_case_make(spec, 1 + (int)draw(&state, 12),
-			1 + (int)draw(&state, 140), 0.05 * draw(&state, 10));
-		if (draw(&state, 2))
+		int is_dense = random_device_net(spec, sizeof spec, &state);
+		struct emulated_case c = emulated_case_make(spec, 1 + (int)draw_below(&state, 12),
+			1 + (int)draw_below(&state, 140), 0.05 * draw_below(&state, 10));
+		if (draw_below(&state, 2))
 			give_numbers(&c);
-		c.objective.dropout = draw(&state, 4);
-		c.options.group = (int)draw(&state, 12);
-		c.options.dense = !is_dense && draw(&state, 5) == 0;
-		c.options.readout = (enum neap_readout)draw(&state, NEAP_READ_SOFTMAX + 1);
-		c.cut = (int)draw(&state, 70);
-		c.share_steps = draw(&state, 2) ? 0 : 1 + (int)draw(&state, 30);
-		c.window = (int)draw(&state, 2);
-		c.pack = (int)draw(&state, 2);
-		c.options.freeze = draw(&state, 6) ? NULL : "layer0.bias,readout.weight";
+		c.objective.dropout = draw_below(&state, 4);
+		c.options.group = (int)draw_below(&state, 12);
+		c.options.dense = !is_dense && draw_below(&state, 5) == 0;
+		c.options.readout = (enum neap_readout)draw_below(&state, NEAP_READ_SOFTMAX + 1);
+		c.cut = (int)draw_below(&state, 70);
+		c.share_steps = draw_below(&state, 2) ? 0 : 1 + (int)draw_below(&state, 30);
+		c.window = (int)draw_below(&state, 2);
+		c.pack = (int)draw_below(&state, 2);
+		c.options.freeze = draw_below(&state, 6) ? NULL : "layer0.bias,readout.weight";
 		if (getenv("NEAP_VERBOSE"))
 			fprintf(stderr, "# %s: %d samples, %d steps, cut %d, share %d, values %d\n",
 				spec, c.batch.batch.size, (int)c.batch.batch.steps, c.cut,
