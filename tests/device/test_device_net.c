@@ -44,7 +44,7 @@ static const struct net_case cases[] = {
 	{"lif:20:dropout=0.3,alif:15r:delay=0..9:learn:density=0.5,li:delay=0..3:learn",
 		NEAP_READ_SUM, 4, 150, 0.1, 0, 0, 0},
 	{"lstm:4,gru:3,li:learn=tau", NEAP_READ_STEP, 9, 70, 0.1, 0, 1, 0},
-	{"lif:20r:density=0.5,li:density=0.4", NEAP_READ_MEAN, 3, 100, 0.1, 0, 1, 0},
+	{"lif:40r:density=0.5,li:density=0.4", NEAP_READ_MEAN, 5, 150, 0.1, 0, 1, 0},
 	{"gru:4:dropout=0.5,rnn:3:delay=1:dropout=0.2,li:delay=1", NEAP_READ_LAST, 5, 66, 0.1, 0, 1,
 		0},
 };
