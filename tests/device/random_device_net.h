@@ -32,7 +32,8 @@ static inline int draw_surrogate(
 /* The key of the delays of a layer. */
 static inline size_t add_delay(char *spec, size_t room, uint32_t *state)
 {
-	int least = (int)draw_below(state, 5), more = (int)draw_below(state, draw_below(state, 2) ? 6 : 100);
+	int least = (int)draw_below(state, 5),
+	    more = (int)draw_below(state, draw_below(state, 2) ? 6 : 100);
 
 	switch (draw_below(state, 4)) {
 	case 0:
@@ -66,7 +67,8 @@ static inline void add_layer(char *spec, size_t room, uint32_t *state, int is_de
 	if (!is_dense && draw_below(state, 3) == 0)
 		used += (size_t)snprintf(spec + used, room - used, ":%s",
 			draw_below(state, 3) ? "learn=tau" : "tau=3ms..30ms");
-	if (cell != 5 && cell != 6 && cell != 7 && draw_below(state, 2)) /* these have no threshold */
+	if (cell != 5 && cell != 6 && cell != 7 &&
+		draw_below(state, 2)) /* these have no threshold */
 		used += (size_t)draw_surrogate(spec + used, room - used, state, draw_below);
 	if (!is_dense && draw_below(state, 3) == 0)
 		used += (size_t)snprintf(
