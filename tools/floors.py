@@ -36,7 +36,7 @@ journal/journal_ranks steps/model_checks table_sizes trace/trace_json sweep_stat
 transfers/request
 agree arena/arena arena/recorded_ranges infeasible log_plan saved_plan sweep_options arena/arena_memory arena/fence steps/piece_ends trace/trace_ring
 """.split()
-LIBRARY = ["base", "sys", "ranks", "kern", "device", "device/kernels", "data", "data/formats", "data/augment", "data/encode", "data/npy", "data/events", "data/tables", "data/nir", "data/coding", "data/names", "data/sound", *NN, *PLAN, "store", *SWEEP, "measure", "train", "train/nir", "train/ranks", "train/answers", "train/reports"]
+LIBRARY = ["base", "sys", "ranks", "kern", "device", "device/kernels", "data", "data/formats", "data/augment", "data/encode", "data/npy", "data/events", "data/tables", "data/nir", "data/coding", "data/names", "data/sound", *NN, *PLAN, "store", "store/records", *SWEEP, "measure", "train", "train/rules", "train/nir", "train/ranks", "train/answers", "train/reports"]
 # Folder below src/ or apps/: what it may include besides itself and public headers.
 LAW = {
     "base": [],
@@ -54,11 +54,12 @@ LAW = {
     "plan/strategies": ["base", *PLAN[:9], "plan/strategy_table.h"],
     "plan/text": ["base", "plan/core", "plan/verify", "plan/bound", "plan"],
     "plan": ["base", *PLAN],
-    "store": ["base", "sys"],
+    "store/records": ["base"],
+    "store": ["base", "sys", "store/records"],
     # One floor in nine rooms, whose files have an order of their own: SWEEP_ORDER.
     **{room: ["base", "sys", *PLAN, "store", *SWEEP] for room in SWEEP},
     # A library of its own: of libneap, the trailers of records, which it compiles once more.
-    "cuda": ["base", "sys", "store/record.h"],
+    "cuda": ["base", "sys", "store/records/record.h"],
     "ranks": ["base", "sys"],
     "kern": ["base", "sys"],
     "nn/core": ["base", "sys", "kern"],
@@ -85,6 +86,7 @@ LAW = {
     # One floor in four rooms: a graph in NIR is read as the file of a model, and is one of its files;
     # what ranks agree on is the state of a run.
     "train": LIBRARY,
+    "train/rules": ["base", "train"],
     "train/nir": LIBRARY,
     "train/ranks": LIBRARY,
     "train/answers": LIBRARY,
@@ -178,7 +180,7 @@ PYTHON = {
                          ["torch"]),
     "torch/layers/nets": (["_abi_nn", "_lib", "_nn"], ["torch"]),
     "torch/layers/chains": (["errors", "player", "reports", "scan_choice", "show", "stores", "nets", "group_plans"], ["torch"]),
-    "torch/layers/functions": (["_abi_nn", "errors", "reports", "stores", "units", "chains", "nets", "scan", "transforms"], ["torch"]),
+    "torch/layers/functions": (["_abi_nn", "errors", "reports", "specs", "stores", "units", "chains", "nets", "scan", "transforms"], ["torch"]),
     "torch/layers/modules": (["errors", "functions"], ["torch"]),
     "torch/layers/__init__": (["functions", "modules"], []),
     "torch/__init__": (["checks", "functions", "lift", "load", "modules", "reports", "scan", "sequential"], ["torch"]),

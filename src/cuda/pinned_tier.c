@@ -8,7 +8,7 @@
  * they are copied back. It does not cover the transfers, which PCI Express protects itself.
  */
 #include "cuda/device_requests.h"
-#include "store/record.h"
+#include "store/records/record.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/print.h"

@@ -4,7 +4,7 @@
  * caller.
  */
 #include "store/tier_state.h"
-#include "store/record.h"
+#include "store/records/record.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/print.h"

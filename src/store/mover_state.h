@@ -9,7 +9,7 @@
 #define NEAP_STORE_MOVER_STATE_H
 
 #include "store/mover.h"
-#include "store/record.h"
+#include "store/records/record.h"
 #include "store/background.h"
 
 #include <pthread.h>

@@ -16,7 +16,7 @@ ROWS = introspected(sys.argv[1])
 CASES = [
     ("src/kern/product.c", ["test_kernels", "test_gradcheck"], ["test_plan", "test_sweep"]),
     ("src/plan/strategies/chain.c", ["test_plan", "test_plan_property"], ["test_kernels", "cli_train"]),
-    ("src/train/adam.c", ["test_train", "cli_train"], ["test_plan"]),
+    ("src/train/rules/adam.c", ["test_train", "cli_train"], ["test_plan"]),
     ("src/device/device_batch.c", ["test_device_net", "test_device_kernels"], ["test_sweep"]),
     ("cli/plot.c", ["cli_plot", "cli_help"], ["cli_study", "test_plan"]),
     ("python/neap/torch/runs.py", ["python_torch_memory"], ["python_jax", "python_nir"]),

@@ -3,7 +3,7 @@
  * record_hash_inlined.c: XXH3 compiled in (x86), with the wider of two kinds of vectors that this
  * processor has. The state of a hash is the same for both.
  */
-#include "store/record.h"
+#include "store/records/record.h"
 
 void neap__record_hash(XXH3_state_t *state, const void *data, size_t bytes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record_hash_wide.c: XXH3 with the widest vectors of this processor (x86): twice as fast. */
-#include "store/record.h"
+#include "store/records/record.h"
 
 #include <xxh_x86dispatch.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record.c: makes and checks trailers. */
-#include "store/record.h"
+#include "store/records/record.h"
 #include "base/fail.h"
 
 #include <inttypes.h>
