@@ -77,13 +77,29 @@ static int refuse_mixture(const struct neap_net *net, int l)
 		net->spec, first->cell->name, layer->cell->name);
 }
 
+/* Choices that were added to the tables of neap/net.h and not to the kernels; NULL: there are none.
+ */
+static const char *unknown_choice(const struct neap__layer *layer)
+{
+	int traits = layer->cell->traits;
+
+	if ((traits & NEAP__HAS_THRESHOLD) && (int)layer->surrogate >= DEVICE_SURROGATES)
+		return "surrogate";
+	if ((traits & (NEAP__HAS_RESETS | NEAP__HAS_RESET_KEY)) &&
+		(int)layer->reset >= DEVICE_RESETS)
+		return "reset";
+	return NULL;
+}
+
 /* Options of a layer that no kernel implements, by their keys. */
 static int refuse_layer(const struct neap_net *net, int l)
 {
 	const struct neap__layer *layer = &net->layers[l];
-	const char *key = NULL;
+	const char *key = unknown_choice(layer);
 
-	if (layer->density < 1 && is_dense(&net->layers[0]))
+	if (key)
+		;
+	else if (layer->density < 1 && is_dense(&net->layers[0]))
 		key = "density";
 	else if (!neap__is_in_chain(layer))
 		key = "from";
@@ -131,6 +147,8 @@ int neap__device_net_check(const struct neap_net *net)
 		key = "smooth";
 	else if (net->learns_from > 0)
 		key = "freeze";
+	else if ((int)net->options.readout >= DEVICE_READOUTS)
+		key = "readout";
 	if (key)
 		return neap__fail(NEAP_EUSAGE,
 			"the option '%s' is not implemented on devices; remove it or train on the "

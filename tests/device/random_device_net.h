@@ -21,9 +21,8 @@ static inline uint32_t draw_below(uint32_t *state, uint32_t below)
 static inline int draw_surrogate(
 	char *to, size_t room, uint32_t *state, uint32_t (*draw)(uint32_t *state, uint32_t below))
 {
-	static const char *const names[] = {"triangle", "boxcar", "superspike", "sigmoid", "atan",
-		"gaussian", "slayer", "double_gaussian"};
-	const char *name = names[draw(state, 8)];
+	static const char *const names[] = {NEAP_SURROGATE_TABLE(NEAP_CHOICE_NAME)};
+	const char *name = names[draw(state, DEVICE_SURROGATES)];
 	const char *support = draw(state, 3) ? "" : ":support=0.7";
 
 	return snprintf(to, room, ":surrogate=%s%s", name, support);

@@ -274,6 +274,29 @@ static void refused(void **arg)
 	}
 }
 
+/* A choice that a table of neap/net.h has and the kernels do not. */
+static void unknown_choices(void **arg)
+{
+	const float *weights[16] = {0};
+	static const char *const lines[] = {"'surrogate'", "'reset'", "'readout'"};
+
+	(void)arg;
+	for (int i = 0; i < 3; i++) {
+		struct emulated_case c = emulated_case_make("lif:8,li", 2, 10, 0.2);
+		struct neap__device_net device;
+		emulated_case_run(&c);
+		if (i == 0)
+			c.net->layers[0].surrogate = (enum neap_surrogate)DEVICE_SURROGATES;
+		else if (i == 1)
+			c.net->layers[0].reset = (enum neap_reset)DEVICE_RESETS;
+		else
+			c.net->options.readout = (enum neap_readout)DEVICE_READOUTS;
+		assert_int_equal(neap__device_net_describe(&device, c.net, weights), NEAP_EUSAGE);
+		assert_non_null(strstr(neap_detail(), lines[i]));
+		emulated_case_free(&c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -291,6 +314,7 @@ int main(void)
 		cmocka_unit_test(calls),
 		cmocka_unit_test(scales),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(unknown_choices),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

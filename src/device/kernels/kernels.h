@@ -110,7 +110,7 @@ enum {
 };
 
 /* The choices of neap/net.h, in the order of its tables; device_net.c checks that. */
-enum { DEVICE_SUBTRACT, DEVICE_ZERO, DEVICE_HARD, DEVICE_SOFT };
+enum { DEVICE_SUBTRACT, DEVICE_ZERO, DEVICE_HARD, DEVICE_SOFT, DEVICE_RESETS };
 enum { DEVICE_LIF, DEVICE_CUBALIF, DEVICE_ALIF, DEVICE_ADLIF };
 enum {
 	DEVICE_TRIANGLE,
@@ -120,9 +120,18 @@ enum {
 	DEVICE_ATAN,
 	DEVICE_GAUSSIAN,
 	DEVICE_SLAYER,
-	DEVICE_DOUBLE_GAUSSIAN
+	DEVICE_DOUBLE_GAUSSIAN,
+	DEVICE_SURROGATES
 };
-enum { DEVICE_MEAN, DEVICE_SUM, DEVICE_LAST, DEVICE_MAX, DEVICE_STEP, DEVICE_SOFTMAX };
+enum {
+	DEVICE_MEAN,
+	DEVICE_SUM,
+	DEVICE_LAST,
+	DEVICE_MAX,
+	DEVICE_STEP,
+	DEVICE_SOFTMAX,
+	DEVICE_READOUTS
+};
 enum { DEVICE_RNN, DEVICE_LSTM, DEVICE_GRU, DEVICE_EGRU };
 /* How dense products are computed (enum neap_math). */
 enum { DEVICE_EXACT, DEVICE_TF32X3, DEVICE_BF16 };
@@ -677,8 +686,8 @@ struct sum_groups_arguments {
 
 /*
  * An update of all tensors by an optimizer: in double, with the operations of the CPU's code
- * (train/adam.c, adamw.c and sgd.c) in their order. `moment` has the first moments of adam and
- * adamw, or the momentum of sgd, in the order of the gradients.
+ * (train/rules: adam.c, adamw.c and sgd.c) in their order. `moment` has the first moments of adam
+ * and adamw, or the momentum of sgd, in the order of the gradients.
  */
 struct optimizer_step_arguments {
 	i64 count; /* of numbers, counted over all tensors */
