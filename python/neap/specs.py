@@ -11,9 +11,10 @@ SPIKING = ("lif", "cubalif", "alif", "adlif", "seadlif", "brf")
 GATED = ("rnn", "lstm", "gru", "egru")
 HIDDEN = (*SPIKING, "integrator", *GATED)
 _TIMES = ("tau", "tau_syn", "tau_adapt", "tau_out")
-_WORDS = {"reset": ("subtract", "zero", "hard", "soft"), "activation": ("tanh", "relu"),
-          "surrogate": ("triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", "slayer",
-                        "double_gaussian"),
+SURROGATES = ("triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", "slayer", "double_gaussian")
+RESETS = ("subtract", "zero", "hard", "soft")
+_WORDS = {"reset": RESETS, "activation": ("tanh", "relu"),
+          "surrogate": SURROGATES,
           "learn": ("none", "tau", "all"), "init": ("auto", "normal", "torch")}
 _FALLBACKS = {"tau_syn": 5e-3, "tau_adapt": 100e-3, "adapt": 0.1, "b": 0.2,
               "activation": "tanh", "learn": "none"}
@@ -28,7 +29,7 @@ _FILTERS = {"conv", "channels", "stride", "pad", "dilation", "groups", "shape",
             *(pool + end for pool in ("pool", "conv_pool") for end in ("", "_stride", "_pad")), "pooling", "conv_pooling"}
 # Names in other packages: of keys (decay per step, or 1/key) and of surrogates.
 _ALIASES = {"beta": "tau", "alpha": "tau_syn", "slope": "width"}
-_SURROGATE_ALIASES = {"fast_sigmoid": "superspike", "triangular": "triangle"}
+SURROGATE_ALIASES = {"fast_sigmoid": "superspike", "triangular": "triangle"}
 COMPACT = ("triangle", "boxcar")
 
 
@@ -80,7 +81,7 @@ def value_of(name: str, text: str) -> Any:
         return ends[0] + (ends[1] - ends[0]) / 2
     if name not in _WORDS:
         return _number(name, text)
-    text = _SURROGATE_ALIASES.get(text, text) if name == "surrogate" else text
+    text = SURROGATE_ALIASES.get(text, text) if name == "surrogate" else text
     if text not in _WORDS[name]:
         raise FormatError(f"the setting {name} of the network is {text[:40]!r}; it must be one of "
                           f"{', '.join(_WORDS[name])}")

@@ -27,11 +27,12 @@ int neap__target_fit(struct neap_net_options *net, const char **loss,
 			"--readout: '%s' has a target per step, which only the readout 'step' "
 			"compares. Pass --readout step",
 			info->name);
-	if (numbers && *loss && strcmp(*loss, "cross-entropy") == 0)
+	const struct neap_loss *given = *loss ? neap_loss_find(*loss) : NULL;
+	if (numbers && given && !given->takes_numbers)
 		return neap__fail(NEAP_EUSAGE,
-			"--loss: 'cross-entropy' needs classes (integers), but the targets of "
+			"--loss: '%s' needs classes (integers), but the targets of "
 			"'%s' are numbers. Remove --loss, or pass --loss mse",
-			info->name);
+			given->name, info->name);
 	if (reads)
 		net->readout = NEAP_READ_STEP;
 	else if (net->readout == NEAP_READ_AUTO)

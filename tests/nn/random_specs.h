@@ -86,9 +86,9 @@ enum random_cell {
 static inline void add_neuron(struct random_net *r, struct draws *d, int cell)
 {
 	static const char *const resets[] = {"subtract", "zero", "hard", "soft"};
-	static const char *const surrogates[] = {"triangle", "boxcar", "superspike", "sigmoid",
-		"atan", "gaussian", "slayer", "double_gaussian"};
-	int has_threshold = cell < INTEGRATOR, surrogate = below(d, 8);
+	static const char *const surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_CHOICE_NAME)};
+	int has_threshold = cell < INTEGRATOR;
+	int surrogate = below(d, (int)(sizeof surrogates / sizeof surrogates[0]));
 
 	if (cell <= SEADLIF || cell == INTEGRATOR)
 		add_time(r, d, "tau", 2);

@@ -6,7 +6,8 @@
  */
 #include "nn/nets.h"
 
-static const char *const specs[] = {
+/* Nets whose first layers have dense tapes, of numbers of all units. */
+static const char *const of_numbers[] = {
 	"rnn:40:recurrent_scale=1,li",
 	"rnn:30:activation=relu,rnn:20:delay=1,li",
 	"lstm:40:recurrent_scale=1,li",
@@ -15,6 +16,9 @@ static const char *const specs[] = {
 	"egru:30:threshold=0.1,lif:40r,egru:20:threshold=0.1:delay=1,li",
 	"gru:40:recurrent_scale=1,li",
 	"gru:30,cubalif:40:scale=1,gru:20:delay=1,li",
+};
+/* Nets with sparse tapes. */
+static const char *const of_spikes[] = {
 	"lif:70r,li",
 	"lif:70r:reset=zero,li",
 	"lif:70r:reset=hard:reset_value=0.1,li",
@@ -48,7 +52,15 @@ static const char *const specs[] = {
 	"lif:70r,lif:40:delay=0..20,li:delay=3..9:learn",
 	"alif:70r,cubalif:20:delay=2..9,li:delay=0..1:learn",
 };
-enum { SPECS = sizeof specs / sizeof specs[0], SPARSE = 8 }; /* the first one with sparse tapes */
+enum {
+	SPARSE = sizeof of_numbers / sizeof of_numbers[0], /* the first one with sparse tapes */
+	SPECS = SPARSE + sizeof of_spikes / sizeof of_spikes[0]
+};
+
+static const char *spec_at(int s)
+{
+	return s < SPARSE ? of_numbers[s] : of_spikes[s - SPARSE];
+}
 
 static const int64_t lengths[] = {70, 90, 33, 1, 81, 64};
 
@@ -109,7 +121,7 @@ static void sparse_is_dense(void **arg)
 		make(&room, rates[r]);
 		for (int s = SPARSE; s < SPECS; s++)
 			for (int surrogate = 0; surrogate < 8; surrogate++) {
-				struct neap_net_options o = net_options(specs[s]);
+				struct neap_net_options o = net_options(spec_at(s));
 				o.surrogate = (enum neap_surrogate)(surrogate % 6);
 				o.support = surrogate == NEAP_TRIANGLE ? 0 : 0.45;
 				if (surrogate >= 6) {
@@ -141,7 +153,7 @@ static void float_is_double(void **arg)
 	make(&room, 0.05);
 	for (int s = 0; s < SPECS; s++)
 		for (int readout = 0; readout < 6; readout++) {
-			struct neap_net_options o = net_options(specs[s]);
+			struct neap_net_options o = net_options(spec_at(s));
 			struct neap_net_result p = {.size = sizeof p}, q = {.size = sizeof q};
 			o.readout = (enum neap_readout)readout;
 			o.precision = NEAP_FLOAT;
@@ -175,7 +187,7 @@ static void compressed_is_dense(void **arg)
 	make(&room, 0.2);
 	for (int s = 0; s < SPECS; s++)
 		for (int d = 0; d < 2; d++) {
-			struct neap_net_options o = net_options(specs[s]);
+			struct neap_net_options o = net_options(spec_at(s));
 			struct neap_param p, q;
 			o.density = densities[d];
 			struct neap_net *a = net_make(&o);
@@ -225,7 +237,7 @@ static void batch_is_samples(void **arg)
 	(void)arg;
 	make(&room, 0.05);
 	for (int group = 0; group < 5; group++) {
-		struct neap_net_options o = net_options(specs[SPARSE + 1]);
+		struct neap_net_options o = net_options(spec_at(SPARSE + 1));
 		o.group = group;
 		struct neap_net *net = net_make(&o), *one = net_make(&o);
 		struct neap_param p, q;

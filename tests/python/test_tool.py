@@ -11,6 +11,7 @@ import pytest
 
 import neap
 from conftest import TOOL
+from neap import specs
 
 DATA = "randman:steps=60,samples=200,classes=4,part=train"
 TEST = "randman:steps=60,samples=80,classes=4,part=test"
@@ -26,6 +27,14 @@ def tool(monkeypatch):
 def small(folder, **more):
     return dict(net="lif:16r:scale=2,li", memory="4M", epochs=2, seed=5, threads=1,
                 out=os.path.join(folder, "run"), **more)
+
+
+@pytest.mark.parametrize("net,names", [("none:4,li", (*specs.HIDDEN, "li")), ("lif:4:surrogate=none,li", specs.SURROGATES),
+                                       ("lif:4:reset=none,li", specs.RESETS)])
+def test_names_of_networks_are_those_of_the_tool(tool, tmp_path, net, names):
+    done = subprocess.run([TOOL, "train", "randman", "--net", net, "--out", os.path.join(tmp_path, "run")], capture_output=True, text=True)
+    listed = done.stderr.strip().split("one of ", 1)[1].split(". ", 1)[0]
+    assert done.returncode == 2 and sorted(listed.split(", ")) == sorted(names)
 
 
 def test_training_and_evaluation(tool, tmp_path, capfd):

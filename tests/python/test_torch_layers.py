@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 import neap  # noqa: E402
 import neap.torch as nt  # noqa: E402
+from neap import specs  # noqa: E402
 from neap.torch.layers import nets  # noqa: E402
 from neap.torch.surrogates import spikes as threshold  # noqa: E402
 
@@ -22,7 +23,7 @@ def lif_loop(x, w, v, b, state=None, reset="subtract", detach=False, kind="trian
     """The equations of docs/cells.md."""
     beta, shape = math.exp(-1e-3 / tau), (x.shape[1], w.shape[0])
     u, s = state if state else (x.new_zeros(shape), x.new_zeros(shape))
-    cut = width if cut is None and kind in ("triangle", "boxcar") else math.inf if cut is None else cut
+    cut = width if cut is None and kind in specs.COMPACT else math.inf if cut is None else cut
     found = []
     for row in x:
         seen = s.detach() if detach else s
@@ -78,8 +79,7 @@ def close(found, wanted, most):
 
 
 @pytest.mark.parametrize("reset", ["subtract", "zero", "hard", "soft"])
-@pytest.mark.parametrize("kind", ["triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", "slayer",
-                                  "double_gaussian"])
+@pytest.mark.parametrize("kind", specs.SURROGATES)
 def test_lif_equals_a_plain_loop(reset, kind):
     seed = hash_of(reset, kind)
     numbers = random.Random(seed)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recurrent layers as functions of tensors: ``lif`` and ``alif`` spike, ``lstm`` and ``gru`` are PyTorch's."""
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch.autograd.function import once_differentiable
 
-from ... import _abi_nn, units
+from ... import _abi_nn, specs, units
 from ...errors import UsageError
 from ...reports import Report
 from ...stores import Paths
@@ -18,12 +18,10 @@ from .nets import Kind, spikes_of
 
 __all__ = ["RESETS", "SURROGATES", "alif", "gru", "lif", "lstm"]
 
-SURROGATES = {"triangle": _abi_nn.NEAP_TRIANGLE, "boxcar": _abi_nn.NEAP_BOXCAR, "superspike": _abi_nn.NEAP_SUPERSPIKE,
-              "sigmoid": _abi_nn.NEAP_SIGMOID, "atan": _abi_nn.NEAP_ATAN, "gaussian": _abi_nn.NEAP_GAUSSIAN,
-              "slayer": _abi_nn.NEAP_SLAYER, "double_gaussian": _abi_nn.NEAP_DOUBLE_GAUSSIAN,
-              "fast_sigmoid": _abi_nn.NEAP_SUPERSPIKE, "triangular": _abi_nn.NEAP_TRIANGLE}
-RESETS = {"subtract": _abi_nn.NEAP_RESET_SUBTRACT, "zero": _abi_nn.NEAP_RESET_ZERO, "hard": _abi_nn.NEAP_RESET_HARD,
-          "soft": _abi_nn.NEAP_RESET_SOFT}
+# The values of the choices in neap/net.h, by their names.
+SURROGATES: Dict[str, int] = {name: getattr(_abi_nn, f"NEAP_{name.upper()}") for name in specs.SURROGATES}
+SURROGATES.update({alias: SURROGATES[name] for alias, name in specs.SURROGATE_ALIASES.items()})
+RESETS: Dict[str, int] = {name: getattr(_abi_nn, f"NEAP_RESET_{name.upper()}") for name in specs.RESETS}
 UNITS = 65535  # of a layer of libneap-nn
 
 Rows = Sequence[torch.Tensor]
