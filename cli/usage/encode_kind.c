@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "base/quote.h"
 #include "data/names/sort_command.h"
+#include "data/recordings.h"
 #include "data/tables/event_tables.h"
 #include "rank_process.h"
 
@@ -34,8 +35,7 @@ static const struct {
 } kinds[] = {
 	[CLI_RECORDINGS] = {"The ear", "recordings of sound (.wav, .flac, .aiff)", "other files"},
 	[CLI_EVENTS] = {"Events of cameras and the like",
-		"events (.npz, .npy, HDF5, .bin, .aedat, .aedat4, .raw, .dat, events.txt)",
-		"events"},
+		"events (" NEAP__EVENT_ENDINGS(NEAP__LISTED) ", .bin, .aedat)", "events"},
 	[CLI_TABLE] = {"Tables of text", "tables (.csv, .tsv)", "tables"}};
 
 static int is_file(const char *path)

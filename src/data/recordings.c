@@ -21,8 +21,8 @@
 
 const char *const neap__sound_endings[] = {".wav", ".flac", ".aiff", ".aif", ".aifc", NULL};
 const char *const neap__table_endings[] = {".csv", ".tsv", NULL};
-const char *const neap__event_endings[] = {
-	".npz", ".npy", ".h5", ".hdf5", ".aedat4", ".raw", ".dat", "events.txt", NULL};
+#define ENDING(comma, ending) ending,
+const char *const neap__event_endings[] = {NEAP__EVENT_ENDINGS(ENDING) NULL};
 
 enum { DEEPEST = 32, MOST_NAMES = 65536 };
 
@@ -209,9 +209,9 @@ static int none_kept(const char *dir, const struct neap__recordings_choice *choi
 	return neap__fail(NEAP_EFORMAT,
 		"'%s' contains no file that encode reads, but %lld of other kinds, such as '%s'. "
 		"It "
-		"reads recordings (.wav, .flac, .aiff; others with --any-sound), events (.npz, "
-		".npy, .h5, .aedat4, .dat, .raw, events.txt) and tables (.csv, .tsv); "
-		"docs/own-data.md lists other kinds of data",
+		"reads recordings (.wav, .flac, .aiff; others with --any-sound), events "
+		"(" NEAP__EVENT_ENDINGS(NEAP__LISTED) ") and tables (.csv, .tsv); "
+						      "docs/own-data.md lists other kinds of data",
 		dir, (long long)choice->others, choice->other);
 }
 

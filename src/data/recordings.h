@@ -43,6 +43,21 @@ struct neap__recordings_choice {
 	char other[NEAP_SKIPPED_NAME]; /* the first of the others, below `dir`; "": none */
 };
 
+/*
+ * Endings of files that contain one recording of events: X(comma, ending), the first without a
+ * comma. NEAP__LISTED makes the list for messages.
+ */
+#define NEAP__EVENT_ENDINGS(X)                                                                     \
+	X("", ".npz")                                                                              \
+	X(", ", ".npy")                                                                            \
+	X(", ", ".h5")                                                                             \
+	X(", ", ".hdf5")                                                                           \
+	X(", ", ".aedat4")                                                                         \
+	X(", ", ".dat")                                                                            \
+	X(", ", ".raw")                                                                            \
+	X(", ", "events.txt")
+#define NEAP__LISTED(comma, ending) comma ending
+
 /* Endings of the files of a kind; NULL ends. */
 extern const char *const neap__sound_endings[], *const neap__table_endings[],
 							*const neap__event_endings[];

@@ -178,8 +178,8 @@ int neap__recordings_wrong_file(const char *path)
 	return neap__fail(NEAP_EFORMAT,
 		"'%s' has an extension that encode does not read. It reads recordings (.wav, "
 		".flac, "
-		".aiff), events (.npz, .npy, .h5, .aedat4, .dat, .raw, events.txt) and tables "
-		"(.csv, .tsv). %s",
+		".aiff), events (" NEAP__EVENT_ENDINGS(NEAP__LISTED) ") and tables "
+								     "(.csv, .tsv). %s",
 		path, advice);
 }
 

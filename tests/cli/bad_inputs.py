@@ -455,6 +455,8 @@ def main():
             "bench": ["bench", "planner", "--only", "revolve"],
             "study": ["study", "schedules", "--tiny", "--out", "s"],
         }
+        commands = set(re.findall(r"^  (\w+) ", neap("--help").stdout, re.MULTILINE))
+        tap.check("every command has cases", None if commands == set(bases) else f"{commands ^ set(bases)}")
         cases = list(small_cases())
         for command, base in bases.items():
             cases += option_cases(command, base)

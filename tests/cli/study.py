@@ -10,9 +10,8 @@ import xml.etree.ElementTree
 
 from harness import NEAP, Folder, Tap, neap
 
-EXPERIMENTS = subprocess.run([NEAP, "study", "--help"], capture_output=True,
-                             text=True).stdout.split("(default: all): ", 1)[1].split("; with --device", 1)[0]
-EXPERIMENTS = " ".join(EXPERIMENTS.split())
+HELP = " ".join(subprocess.run([NEAP, "study", "--help"], capture_output=True, text=True).stdout.split())  # lines end anywhere
+EXPERIMENTS = HELP.split("(default: all): ", 1)[1].split("; with --device", 1)[0]
 EXPERIMENTS = [name.strip("' ") for name in EXPERIMENTS.split(",")]
 
 
