@@ -580,14 +580,100 @@ static int are_texts(
 	return found;
 }
 
+/* `unexpected` of train, eval and plan. */
+static int unexpected_of_train(const struct cli_command *command, const char *last, const char *arg)
+{
+	const char *dot = strrchr(arg, '.');
+
+	if (strcmp(last, "text") == 0)
+		return cli_usage(command->name,
+			"unexpected argument '%s'. To learn a text: neap train --text %s", arg,
+			neap__quoted(arg));
+	if (cli_is_run(last) || cli_is_run(arg)) {
+		const char *run = cli_is_run(last) ? last : arg, *data = run == last ? arg : last;
+		return cli_usage(command->name,
+			"'%s' is a run, but train takes one data set. To start from the weights of "
+			"the run, pass it with --from: neap train %s --from %s --out NEW",
+			run, neap__quoted(data), neap__quoted(run));
+	}
+	if (dot && (strcmp(dot, ".wav") == 0 || strcmp(dot, ".flac") == 0))
+		return cli_usage(command->name,
+			"unexpected argument '%s'. Recordings are encoded first, in a folder: neap "
+			"encode FOLDER --out FILE.h5",
+			arg);
+	if (access(arg, F_OK) < 0 && (strchr(arg, ':') || strcmp(arg, "li") == 0))
+		return cli_usage(command->name,
+			"unexpected argument '%s'. If it is a layer of the network, separate the "
+			"layers by commas, without blanks: --net lif:64,li",
+			arg);
+	const struct cli_option *net = find(command, "net", 3);
+	if (net && arg[strspn(arg, "0123456789")] == '\0' && *(const char *const *)net->into)
+		return cli_usage(command->name,
+			"unexpected argument '%s'. If it is the size of the layer, separate it by "
+			"a colon, "
+			"and end with the readout li: --net %s:%s,li",
+			arg, *(const char *const *)net->into, arg);
+	if (access(arg, F_OK) == 0 && is_table(arg) && is_table(last))
+		return cli_usage(command->name,
+			"unexpected argument '%s'; one data set is trained on, and tables are "
+			"encoded first: neap encode %s --out FILE.h5. If '%s' is a test set, "
+			"encode it, "
+			"too, and pass its file with --test; if it has the classes, encode it with "
+			"the data: --labels %s",
+			arg, neap__quoted(last), arg, neap__quoted(arg));
+	if (access(arg, F_OK) == 0 && is_table(arg))
+		return cli_usage(command->name,
+			"unexpected argument '%s'. If '%s' has the classes, encode it with the "
+			"data it "
+			"belongs to: neap encode DATA --labels %s --out FILE.h5",
+			arg, arg, neap__quoted(arg));
+	return cli_usage(command->name,
+		"unexpected argument '%s'; one data set is trained on. If '%s' is a test "
+		"set: neap train %s --test %s",
+		arg, arg, neap__quoted(last), neap__quoted(arg));
+}
+
+static int unexpected_of_eval(const struct cli_command *command, const char *run, const char *arg)
+{
+	const char *dot = strrchr(arg, '.');
+
+	if (dot && access(arg, F_OK) < 0 && strncmp(dot, ".json", 5) == 0)
+		return cli_usage(command->name,
+			"unexpected argument '%s'. The report goes to standard output: neap eval "
+			"RUN DATA --json > %s",
+			arg, neap__quoted(arg));
+	return cli_usage(command->name,
+		"unexpected argument '%s'; one data set is evaluated. Evaluate the other "
+		"one by another call: neap eval %s %s",
+		arg, neap__quoted(run), neap__quoted(arg));
+}
+
+static int unexpected_of_plan(const struct cli_command *command, const char *arg)
+{
+	if (arg[strspn(arg, "0123456789")] == '\0')
+		return cli_usage(command->name,
+			"unexpected argument '%s'. If it is the number of steps: neap plan --steps "
+			"%s",
+			arg, arg);
+	if (cli_is_run(arg))
+		return cli_usage(command->name,
+			"unexpected argument '%s'; plan needs sizes, not a run. To measure them on "
+			"its data, with its --net: neap calibrate DATA --net SPEC --out "
+			"chain.json, "
+			"and then neap plan --chain chain.json --memory 64M",
+			arg);
+	return cli_usage(command->name,
+		"unexpected argument '%s'; plan needs sizes, not data. To measure them: "
+		"neap calibrate %s --out chain.json, and then neap plan --chain "
+		"chain.json --memory 64M",
+		arg, neap__quoted(arg));
+}
+
 /* One argument more than there can be; `last` is the one before, or NULL. */
 static int unexpected(const struct cli_command *command, const char *const *positional, int found,
 	const char *arg)
 {
 	const char *last = found ? positional[found - 1] : NULL;
-	int trains = strcmp(command->name, "train") == 0 && last;
-	int judges = strcmp(command->name, "eval") == 0 && last;
-	const char *dot = strrchr(arg, '.');
 
 	if (is_unit(arg))
 		return cli_usage(command->name,
@@ -603,87 +689,17 @@ static int unexpected(const struct cli_command *command, const char *const *posi
 		return cli_usage(command->name,
 			"'%s' is a run, but %s takes a data set and --net: neap %s %s --net SPEC",
 			last, command->name, command->name, neap__quoted(arg));
-	if (trains && strcmp(last, "text") == 0)
-		return cli_usage(command->name,
-			"unexpected argument '%s'. To learn a text: neap train --text %s", arg,
-			neap__quoted(arg));
-	if (trains && (cli_is_run(last) || cli_is_run(arg))) {
-		const char *run = cli_is_run(last) ? last : arg, *data = run == last ? arg : last;
-		return cli_usage(command->name,
-			"'%s' is a run, but train takes one data set. To start from the weights of "
-			"the run, pass it with --from: neap train %s --from %s --out NEW",
-			run, neap__quoted(data), neap__quoted(run));
-	}
-	if (trains && dot && (strcmp(dot, ".wav") == 0 || strcmp(dot, ".flac") == 0))
-		return cli_usage(command->name,
-			"unexpected argument '%s'. Recordings are encoded first, in a folder: neap "
-			"encode FOLDER --out FILE.h5",
-			arg);
-	if (trains && access(arg, F_OK) < 0 && (strchr(arg, ':') || strcmp(arg, "li") == 0))
-		return cli_usage(command->name,
-			"unexpected argument '%s'. If it is a layer of the network, separate the "
-			"layers by commas, without blanks: --net lif:64,li",
-			arg);
-	const struct cli_option *net = find(command, "net", 3);
-	if (trains && net && arg[strspn(arg, "0123456789")] == '\0' &&
-		*(const char *const *)net->into)
-		return cli_usage(command->name,
-			"unexpected argument '%s'. If it is the size of the layer, separate it by "
-			"a colon, "
-			"and end with the readout li: --net %s:%s,li",
-			arg, *(const char *const *)net->into, arg);
-	if (trains && access(arg, F_OK) == 0 && is_table(arg) && is_table(last))
-		return cli_usage(command->name,
-			"unexpected argument '%s'; one data set is trained on, and tables are "
-			"encoded first: neap encode %s --out FILE.h5. If '%s' is a test set, "
-			"encode it, "
-			"too, and pass its file with --test; if it has the classes, encode it with "
-			"the data: --labels %s",
-			arg, neap__quoted(last), arg, neap__quoted(arg));
-	if (trains && access(arg, F_OK) == 0 && is_table(arg))
-		return cli_usage(command->name,
-			"unexpected argument '%s'. If '%s' has the classes, encode it with the "
-			"data it "
-			"belongs to: neap encode DATA --labels %s --out FILE.h5",
-			arg, arg, neap__quoted(arg));
-	if (trains)
-		return cli_usage(command->name,
-			"unexpected argument '%s'; one data set is trained on. If '%s' is a test "
-			"set: neap train %s --test %s",
-			arg, arg, neap__quoted(last), neap__quoted(arg));
-	if (judges && dot && access(arg, F_OK) < 0 && strncmp(dot, ".json", 5) == 0)
-		return cli_usage(command->name,
-			"unexpected argument '%s'. The report goes to standard output: neap eval "
-			"RUN DATA --json > %s",
-			arg, neap__quoted(arg));
-	if (judges)
-		return cli_usage(command->name,
-			"unexpected argument '%s'; one data set is evaluated. Evaluate the other "
-			"one by another call: neap eval %s %s",
-			arg, neap__quoted(positional[0]), neap__quoted(arg));
+	if (strcmp(command->name, "train") == 0 && last)
+		return unexpected_of_train(command, last, arg);
+	if (strcmp(command->name, "eval") == 0 && last)
+		return unexpected_of_eval(command, positional[0], arg);
 	if (strcmp(command->name, "export") == 0 && last)
 		return cli_usage(command->name,
 			"unexpected argument '%s'. The file to write is an option: neap export %s "
 			"--nir %s",
 			arg, neap__quoted(last), neap__quoted(arg));
-	if (strcmp(command->name, "plan") == 0 && arg[strspn(arg, "0123456789")] == '\0')
-		return cli_usage(command->name,
-			"unexpected argument '%s'. If it is the number of steps: neap plan --steps "
-			"%s",
-			arg, arg);
-	if (strcmp(command->name, "plan") == 0 && cli_is_run(arg))
-		return cli_usage(command->name,
-			"unexpected argument '%s'; plan needs sizes, not a run. To measure them on "
-			"its data, with its --net: neap calibrate DATA --net SPEC --out "
-			"chain.json, "
-			"and then neap plan --chain chain.json --memory 64M",
-			arg);
 	if (strcmp(command->name, "plan") == 0)
-		return cli_usage(command->name,
-			"unexpected argument '%s'; plan needs sizes, not data. To measure them: "
-			"neap calibrate %s --out chain.json, and then neap plan --chain "
-			"chain.json --memory 64M",
-			arg, neap__quoted(arg));
+		return unexpected_of_plan(command, arg);
 	return cli_usage(command->name, "unexpected argument '%s'; usage: neap %s %s%s[options]",
 		arg, command->name, command->arguments, command->arguments[0] ? " " : "");
 }

@@ -369,43 +369,22 @@ static int column_of_labels(
 	return 1;
 }
 
-int neap__table_no_column(
+/* neap__table_no_column of a table whose columns have names. */
+static int no_such_name(
 	const struct neap__table *t, const char *option, int bytes, const char *text)
 {
-	const char *data = neap__table_data_name(t);
-	double number;
-	int is_sample = strcmp(option, "--sample-column") == 0; /* usually the first text */
-	int64_t column = 0, texts = 0, first = 0;
-	char names[300];
 	struct neap__suggestion meant = {.text = text, .length = (size_t)bytes};
-	char mean[80], advice[NEAP__DETAIL_BYTES], room[NEAP__DETAIL_BYTES];
-	if (t->columns > 1 && is_below_comments(t, bytes, text)) {
-		on_all(advice, sizeof advice, t, "sed -i.old '/^#/d'");
-		return neap__fail(NEAP_EUSAGE,
-			"%s: '%s' begins with comments, '%.40s', and the names of the columns are "
-			"below. Delete the comments: %s",
-			option, t->csv.path, t->names[0], advice);
-	}
-	if (neap__table_separation(advice, sizeof advice, t))
-		return neap__fail(NEAP_EUSAGE,
-			"%s: '%s' has no column '%.*s', but one column, '%.80s'. %s", option,
-			t->csv.path, bytes, text, t->names[0], advice);
-	for (int64_t i = 0; t->names && i < t->columns; i++)
+	char mean[80], names[300], room[NEAP__DETAIL_BYTES];
+
+	for (int64_t i = 0; i < t->columns; i++)
 		neap__suggest(&meant, t->names[i]);
-	if (t->names && is_sample && t->options->labels &&
-		neap__labels_column(names, sizeof names, t->csv.path, t->options->labels))
-		return neap__fail(NEAP_EUSAGE,
-			"%s: '%s' has no column '%.*s', but the column '%.80s' names samples that "
-			"'%s' lists. Pass --sample-column %s",
-			option, t->csv.path, bytes, text, names, t->options->labels,
-			neap__word(names));
-	if (t->names && !data && column_of_labels(room, sizeof room, t, bytes, text))
+	if (column_of_labels(room, sizeof room, t, bytes, text))
 		return neap__fail(NEAP_EUSAGE, "%s: '%s' has no column '%.*s', %s", option,
 			t->csv.path, bytes, text, room);
-	if (t->names && !data && t->files.count > 1 && neap__table_of_texts(room, sizeof room, t))
+	if (t->files.count > 1 && neap__table_of_texts(room, sizeof room, t))
 		return neap__fail(NEAP_EUSAGE, "%s: '%s' has no column '%.*s'. %s", option,
 			t->csv.path, bytes, text, room);
-	if (t->names && !data && !meant.name && strcmp(option, "--target") == 0 &&
+	if (!meant.name && strcmp(option, "--target") == 0 &&
 		find_labels(names, sizeof names, t)[0] && strcmp(names, t->csv.path) != 0) {
 		struct neap__text to = {0};
 		encode_again(&to, t, names, 0);
@@ -419,18 +398,46 @@ int neap__table_no_column(
 		neap__text_free(&to);
 		return rc;
 	}
-	if (t->names && !data)
+	return neap__fail(NEAP_EUSAGE, "%s: '%s' has no column '%.*s'%s%s Its columns are %s%s",
+		option, t->csv.path, bytes, text, neap__did_you_mean(mean, &meant, ""),
+		meant.name ? "" : ".",
+		neap__table_list(names, sizeof names, (const char *const *)t->names, t->columns),
+		meant.name || strcmp(option, "--target") != 0
+			? ""
+			: ". If another table has the classes, pass --labels FILE; if the "
+			  "names of the "
+			  "files have them, pass --label REGEX");
+}
+
+int neap__table_no_column(
+	const struct neap__table *t, const char *option, int bytes, const char *text)
+{
+	const char *data = neap__table_data_name(t);
+	double number;
+	int is_sample = strcmp(option, "--sample-column") == 0; /* usually the first text */
+	int64_t column = 0, texts = 0, first = 0;
+	char names[300];
+	char advice[NEAP__DETAIL_BYTES];
+	if (t->columns > 1 && is_below_comments(t, bytes, text)) {
+		on_all(advice, sizeof advice, t, "sed -i.old '/^#/d'");
 		return neap__fail(NEAP_EUSAGE,
-			"%s: '%s' has no column '%.*s'%s%s Its columns are %s%s", option,
-			t->csv.path, bytes, text, neap__did_you_mean(mean, &meant, ""),
-			meant.name ? "" : ".",
-			neap__table_list(
-				names, sizeof names, (const char *const *)t->names, t->columns),
-			meant.name || strcmp(option, "--target") != 0
-				? ""
-				: ". If another table has the classes, pass --labels FILE; if the "
-				  "names of the "
-				  "files have them, pass --label REGEX");
+			"%s: '%s' begins with comments, '%.40s', and the names of the columns are "
+			"below. Delete the comments: %s",
+			option, t->csv.path, t->names[0], advice);
+	}
+	if (neap__table_separation(advice, sizeof advice, t))
+		return neap__fail(NEAP_EUSAGE,
+			"%s: '%s' has no column '%.*s', but one column, '%.80s'. %s", option,
+			t->csv.path, bytes, text, t->names[0], advice);
+	if (t->names && is_sample && t->options->labels &&
+		neap__labels_column(names, sizeof names, t->csv.path, t->options->labels))
+		return neap__fail(NEAP_EUSAGE,
+			"%s: '%s' has no column '%.*s', but the column '%.80s' names samples that "
+			"'%s' lists. Pass --sample-column %s",
+			option, t->csv.path, bytes, text, names, t->options->labels,
+			neap__word(names));
+	if (t->names && !data)
+		return no_such_name(t, option, bytes, text);
 	neap__print(names, sizeof names, "%.*s", bytes, text);
 	for (int64_t i = 0; !t->names && i < t->csv.fields; i++)
 		if (strcmp(t->csv.field[i], names) == 0)

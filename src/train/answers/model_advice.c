@@ -378,6 +378,34 @@ static const char *other_contents(enum neap__model_kind kind, const char *folder
 		       : "no recordings, tables or events";
 }
 
+/*
+ * The option --label of the command, "" if it needs none. `folder`: the folder that is encoded, or
+ * NULL; takes_any: a file of its own is predicted with the settings of the model.
+ */
+static void label_option(char label[LABEL], const struct neap__safetensors *file, int classes,
+	const char *data, const char *folder, int predicts, int takes_any)
+{
+	if (folder)
+		neap__recordings_label(label, folder);
+	else if (takes_any && is_recording(data))
+		neap__print(label, LABEL, " --label '(.*)'");
+	else if (!predicts && is_recording(data) && !is_in_class(file, classes, data)) {
+		class_label(label, file, classes, data, neap__event_endings);
+		if (!label[0])
+			neap__print(label, LABEL, " --label REGEX");
+	}
+	if (predicts && label[0])
+		neap__print(label, LABEL, " --label '(.*)'");
+	else if (folder && label[0]) {
+		char of_names[LABEL];
+		int events = neap_encode_is_events(folder);
+		class_label(of_names, file, classes, folder,
+			events ? neap__event_endings : neap__sound_endings);
+		if (of_names[0])
+			memcpy(label, of_names, LABEL);
+	}
+}
+
 int neap__model_advise_encoding(const struct neap__safetensors *file,
 	const struct neap_net_options *options, const char *data, int predicts, int rc)
 {
@@ -423,24 +451,8 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 	int is_part = is_folder && neap__recordings_parts(training, part, data);
 	const char *folder = is_part ? part : data;
 	int events = is_folder && neap_encode_is_events(folder);
-	if (is_folder)
-		neap__recordings_label(label, folder);
-	else if (predicts && known && is_recording(data))
-		neap__print(label, sizeof label, " --label '(.*)'");
-	else if (!predicts && is_recording(data) && !is_in_class(file, options->classes, data)) {
-		class_label(label, file, options->classes, data, neap__event_endings);
-		if (!label[0])
-			neap__print(label, sizeof label, " --label REGEX");
-	}
-	if (predicts && label[0])
-		neap__print(label, sizeof label, " --label '(.*)'");
-	else if (is_folder && label[0]) {
-		char of_names[LABEL];
-		class_label(of_names, file, options->classes, folder,
-			events ? neap__event_endings : neap__sound_endings);
-		if (of_names[0])
-			memcpy(label, of_names, sizeof label);
-	}
+	label_option(label, file, options->classes, data, is_folder ? folder : NULL, predicts,
+		predicts && known);
 	if (is_folder && kind == NEAP__OF_NUMBERS && neap_encode_is_table(folder) &&
 		check_columns(file, folder) < 0) {
 		neap__text_free(&classes);
