@@ -36,7 +36,7 @@ journal/journal_ranks steps/model_checks table_sizes trace/trace_json sweep_stat
 transfers/request
 agree arena/arena arena/recorded_ranges infeasible log_plan saved_plan sweep_options arena/arena_memory arena/fence steps/piece_ends trace/trace_ring
 """.split()
-LIBRARY = ["base", "sys", "ranks", "kern", "device", "device/kernels", "data", "data/formats", "data/augment", "data/encode", "data/npy", "data/events", "data/tables", "data/nir", "data/coding", "data/names", "data/sound", *NN, *PLAN, "store", "store/records", *SWEEP, "measure", "train", "train/rules", "train/nir", "train/ranks", "train/answers", "train/reports"]
+LIBRARY = ["base", "sys", "ranks", "kern", "kern/tiles", "device", "device/kernels", "data", "data/formats", "data/augment", "data/encode", "data/npy", "data/events", "data/tables", "data/nir", "data/coding", "data/names", "data/sound", *NN, *PLAN, "store", "store/records", *SWEEP, "measure", "train", "train/rules", "train/nir", "train/ranks", "train/answers", "train/reports"]
 # Folder below src/ or apps/: what it may include besides itself and public headers.
 LAW = {
     "base": [],
@@ -62,13 +62,14 @@ LAW = {
     "cuda": ["base", "sys", "store/records/record.h"],
     "ranks": ["base", "sys"],
     "kern": ["base", "sys"],
-    "nn/core": ["base", "sys", "kern"],
+    "kern/tiles": ["base", "sys", "kern"],
+    "nn/core": ["base", "sys", "kern", "kern/tiles"],
     "nn/cells": ["base", "kern", "nn/core"],
     "nn/cellfile": ["base", "sys", "kern", "nn/core", "nn/cells"],
     "nn/gradients": ["base", "kern", "nn/core"],
-    "nn/replay": ["base", "kern", "nn/core"],
+    "nn/replay": ["base", "kern", "kern/tiles", "nn/core"],
     "nn/batch": ["base", "sys", "ranks", "kern", "nn/core", "nn/gradients", "nn/replay"],
-    "nn": ["base", "sys", "ranks", "kern", *NN],
+    "nn": ["base", "sys", "ranks", "kern", "kern/tiles", *NN],
     "device/kernels": [],
     "device": ["base", "ranks", "kern", "cuda", "nn/core", "nn/batch", "nn", "device/kernels"],
     "data": ["base", "sys", "ranks", "data/augment", "data/coding", "data/names"],

@@ -8,7 +8,7 @@
 #include "bench/kernel_tiles.h"
 #include "base/fail.h"
 #include "kern/kern.h"
-#include "kern/tiles.h"
+#include "kern/tiles/tiles.h"
 #include "nn/core/products.h"
 
 #include <errno.h>

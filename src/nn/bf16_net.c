@@ -2,7 +2,7 @@
 /* bf16_net.c: which nets and tensors compute with bfloat16, and which in tiles (bf16_net.h). */
 #include "nn/bf16_net.h"
 #include "nn/core/cell.h"
-#include "kern/tiles.h"
+#include "kern/tiles/tiles.h"
 #include "base/debug_log.h"
 #include "base/fail.h"
 

@@ -8,8 +8,8 @@
  * Rows of weights that input spikes select, the readout, biases and the equations of cells are
  * computed in float.
  *
- * Tiles (kern/tiles.h): in bf16, all these products but the outer ones, whose terms are those of
- * the steps of a call and would form other blocks in another plan. In float, products of weights
+ * Tiles (kern/tiles/tiles.h): in bf16, all these products but the outer ones, whose terms are those
+ * of the steps of a call and would form other blocks in another plan. In float, products of weights
  * with many spikes, and of transposed weights with the gradients of many units
  * (nn/core/products.h).
  */

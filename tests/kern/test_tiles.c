@@ -11,7 +11,7 @@
 #include "base/philox.h"
 #include "kern/bf16.h"
 #include "kern/kern.h"
-#include "kern/tiles.h"
+#include "kern/tiles/tiles.h"
 
 #include <math.h>
 

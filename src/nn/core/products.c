@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* products.c: cuts the samples of a product into runs of dense and of listed ones (products.h). */
 #include "nn/core/products.h"
-#include "kern/tiles.h"
+#include "kern/tiles/tiles.h"
 
 #include <string.h>
 

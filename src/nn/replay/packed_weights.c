@@ -4,7 +4,7 @@
 #include "nn/core/cell.h"
 #include "nn/replay/replay_memory.h"
 #include "kern/kern.h"
-#include "kern/tiles.h"
+#include "kern/tiles/tiles.h"
 #include "base/fail.h"
 
 #include <errno.h>

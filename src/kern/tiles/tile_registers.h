@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "kern/bf16.h"
-#include "kern/tiles.h"
+#include "kern/tiles/tiles.h"
 
 enum { TILES = 8, TILE_ROWS = 16, TILE_WORDS = 16 };
 

@@ -6,8 +6,8 @@
  * for AVX-512; tests compile it with the emulation in plain C.
  */
 #include "kern/kern.h"
-#include "kern/planes.h"
-#include "kern/tile_registers.h"
+#include "kern/tiles/planes.h"
+#include "kern/tiles/tile_registers.h"
 
 enum {
 	HIGH = TILE_ROWS, /* samples at a time */

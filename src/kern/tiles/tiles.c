@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tiles.c: products in the order of AMX in plain C, matrices in planes, and the choice of a kernel
  * (tiles.h). */
-#include "kern/tiles.h"
+#include "kern/tiles/tiles.h"
 #include "kern/bf16.h"
 #include "kern/kern.h"
-#include "kern/planes.h"
+#include "kern/tiles/planes.h"
 #include "base/debug_log.h"
 #include "base/half.h"
 
