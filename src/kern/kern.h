@@ -176,6 +176,32 @@ enum {
 	NEAP__STRIP_SPARE = 64 /* the same behind what a strip keeps: the most units of a strip */
 };
 
+/* Rows of weights that one source of a layer adds in a step. */
+struct neap__step_rows {
+	const real *w;	    /* dense, as wide as the layer */
+	const uint16_t *id; /* [count] */
+	int count;
+};
+
+/*
+ * A step of one sample through a layer of units that leak by one factor: u = beta u + (bias + rows
+ * of all sources, one after the other), then amount is subtracted from the units that spiked in
+ * the step before. Lists those with u > theta, and where near is not NULL those with
+ * |u - theta| <= cut and their u; NEAP__SPARE more of each may be written.
+ */
+enum { NEAP__STEP_SOURCES = 4 };
+struct neap__leak_step {
+	int n, sources;
+	struct neap__step_rows source[NEAP__STEP_SOURCES];
+	const real *bias; /* [n] */
+	real *u;	  /* [n] */
+	real beta, amount, theta, cut;
+	int nspiked, nnear, own; /* own: the source whose rows are those of `spiked`; -1: none */
+	const uint16_t *spiked;	 /* [nspiked] */
+	uint16_t *id, *near;
+	real *value;
+};
+
 struct neap__kernels {
 	const char *name;
 	struct neap__row_ops rows[3]; /* dense, compressed, shared */
@@ -205,6 +231,8 @@ struct neap__kernels {
 	/* The same, and the units with |u - theta| <= cut and their u; NEAP__SPARE more of each. */
 	int (*support)(uint16_t *id, uint16_t *near, real *value, int *nnear, const real *u, int n,
 		real theta, real cut);
+	/* Returns how many units spike; nnear is set. NULL in the reference table. */
+	int (*leak_step)(struct neap__leak_step *step);
 	/* out[k] = surrogate at u[k]; and its integral from minus infinity. */
 	void (*slope[NEAP__SURROGATES])(
 		real *out, const real *u, int n, const struct neap__slope *s);

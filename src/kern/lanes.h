@@ -35,6 +35,22 @@ INLINE uint64_t bits_above(vec a, vec b)
 #endif
 }
 
+/* v - amount in each lane whose bit is set, v in the others. */
+INLINE vec subtract_at(vec v, vec amount, uint64_t bits)
+{
+#if NEAP__INTRINSICS == 64 && defined NEAP_REAL_DOUBLE
+	return (vec)_mm512_mask_sub_pd((__m512d)v, (__mmask8)bits, (__m512d)v, (__m512d)amount);
+#elif NEAP__INTRINSICS == 64
+	return (vec)_mm512_mask_sub_ps((__m512)v, (__mmask16)bits, (__m512)v, (__m512)amount);
+#else
+	mask lanes;
+	EACH_REGISTER(int i = 0; i < WIDE; i++)
+	lanes[i] = (lane)1 << i;
+	mask at = (((mask){0} + (lane)(bits & (((uint64_t)1 << WIDE) - 1))) & lanes) != 0;
+	return v - (vec)(at & (mask)amount);
+#endif
+}
+
 /* |x| */
 INLINE vec absolute(vec x)
 {

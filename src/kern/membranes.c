@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * membranes.c: membranes of a strip of units over many steps, from the currents that arrive
- * (currents.c). They stay in registers; every sum is made as one step after the other makes it, and
+ * membranes.c: many steps of a strip of units, where all incoming spikes are known.
+ *
+ * Currents are the sums of the rows that arrive. They stay in registers and the strip's weights in
+ * a near cache. Rows are added in the order of their list, so that the bits are those of one step
+ * after the other.
+ *
+ * Membranes follow from the currents. They stay in registers; every sum is made as one step after the other makes it, and
  * is never fused, so that the bits are the same. A walk keeps either all membranes, or those inside
  * the support, one after the other for all steps; `collect` puts together what the strips kept of a
  * step.
  */
 #include "kern/lanes.h"
 
-enum { V = NEAP__WALK_VECTORS, UNITS = V * WIDE };
+enum { V = NEAP__WALK_VECTORS, UNITS = V * WIDE, ROW = UNITS * sizeof(real) };
 
 /* A bit for each unit of a strip. */
 #if NEAP__LANES * 4 == 64
@@ -135,4 +140,33 @@ int NEAP_V(neap__collect)(uint16_t *id, real *value, struct neap__found *strip, 
 			s * UNITS + i * WIDE);
 	}
 	return count;
+}
+
+INLINE void add_steps(const real *strip, const struct neap__arrivals *a, int begun)
+{
+	const uint16_t *row = a->row;
+	real *sums = a->sums;
+	vec begin[V], sum[V];
+
+	EACH_REGISTER(int i = 0; i < V; i++)
+	begin[i] = begun ? (vec){0} : load_some(a->begin, i, a->units);
+	for (int t = 0; t < a->steps; t++, sums += UNITS) {
+		EACH_REGISTER(int i = 0; i < V; i++)
+		sum[i] = begun ? load(sums + i * WIDE) : begin[i];
+		for (const uint16_t *end = row + a->count[t]; row < end; row++) {
+			const char *at = (const char *)strip + (size_t)*row * ROW;
+			EACH_REGISTER(int i = 0; i < V; i++)
+			sum[i] += load((const real *)(const void *)at + i * WIDE);
+		}
+		EACH_REGISTER(int i = 0; i < V; i++)
+		store(sums + i * WIDE, sum[i]);
+	}
+}
+
+void NEAP_V(neap__currents)(const real *strip, const struct neap__arrivals *a)
+{
+	if (a->begin)
+		add_steps(strip, a, 0);
+	else
+		add_steps(strip, a, 1);
 }

@@ -26,6 +26,7 @@ void PUT(NEAP__ISA)(struct neap__kernels *kernels)
 	kernels->fold = NEAP_V(neap__fold);
 	kernels->spikes = NEAP_V(neap__spikes);
 	kernels->support = NEAP_V(neap__support);
+	kernels->leak_step = NEAP_V(neap__leak_step);
 	kernels->ceiling_read = NEAP_V(neap__ceiling_read);
 	kernels->ceiling_products = NEAP_V(neap__ceiling_products);
 	kernels->currents = NEAP_V(neap__currents);

@@ -259,6 +259,7 @@ void NEAP_V(neap__tanh_rows)(real *x, int n);
 int NEAP_V(neap__spikes)(uint16_t *id, const real *u, int n, real theta);
 int NEAP_V(neap__support)(uint16_t *id, uint16_t *near, real *value, int *nnear, const real *u,
 	int n, real theta, real cut);
+int NEAP_V(neap__leak_step)(struct neap__leak_step *s);
 void NEAP_V(neap__decay)(real *u, real beta, const real *b, int n);
 void NEAP_V(neap__scale)(real *x, real a, int n);
 void NEAP_V(neap__sum)(real *y, const real *x, int n);

@@ -576,6 +576,80 @@ static void chosen(void **arg)
 		unsetenv("NEAP_ISA");
 }
 
+enum { STEP_WIDEST = 200, STEP_ROWS = 300 };
+
+/* A step of a layer in one kernel: the sums, membranes and lists of the separate kernels. */
+static void leak_steps_of(const struct neap__kernels *k, int n, int listed, int has_own)
+{
+	const struct neap__kernels *r = &neap__kernels_reference;
+	static uint16_t in[STEP_ROWS], last[STEP_WIDEST], id[2][STEP_WIDEST + NEAP__SPARE],
+		near[2][STEP_WIDEST + NEAP__SPARE];
+	static real value[2][STEP_WIDEST + NEAP__SPARE];
+	struct numbers w = numbers((size_t)(STEP_ROWS + n) * (size_t)n, 0);
+	struct numbers bias = numbers((size_t)n, 1), u = numbers((size_t)n, 3);
+	struct numbers sums = numbers((size_t)n, 0), other = numbers((size_t)n, 0);
+	real beta = (real)draw(), theta = (real)(draw() - 0.5), cut = (real)(draw() / 2);
+	int inputs = 0, spiked = 0, near_count = 0;
+
+	for (int i = 0; i < STEP_ROWS; i++)
+		if (draw() < 0.02)
+			in[inputs++] = (uint16_t)i;
+	for (int i = 0; i < n; i++)
+		if (draw() < 0.1)
+			last[spiked++] = (uint16_t)i;
+	struct neap__leak_step step = {.n = n,
+		.sources = 1 + has_own,
+		.own = has_own ? 1 : -1,
+		.source = {{w.at, in, inputs}, {w.at + (size_t)STEP_ROWS * n, last, spiked}},
+		.bias = bias.at,
+		.u = other.at,
+		.beta = beta,
+		.amount = theta,
+		.theta = theta,
+		.cut = cut,
+		.spiked = last,
+		.nspiked = spiked,
+		.id = id[1],
+		.near = listed ? near[1] : NULL,
+		.value = value[1]};
+	struct neap__matrix m = {.w = w.at, .columns = n};
+	struct neap__sample_rows rows = {.id = in, .count = inputs, .out = sums.at};
+
+	memcpy(other.at, u.at, (size_t)n * sizeof(real));
+	memcpy(sums.at, bias.at, (size_t)n * sizeof(real));
+	r->rows[0].add(&m, &rows, 1);
+	m.w = step.source[1].w;
+	rows = (struct neap__sample_rows){.id = last, .count = spiked, .out = sums.at};
+	if (has_own)
+		r->rows[0].add(&m, &rows, 1);
+	r->decay(u.at, beta, sums.at, n);
+	for (int i = 0; i < spiked; i++)
+		u.at[last[i]] -= theta;
+	int count = r->support(id[0], near[0], value[0], &near_count, u.at, n, theta, cut);
+	assert_int_equal(k->leak_step(&step), count);
+	assert_memory_equal(other.at, u.at, (size_t)n * sizeof(real));
+	assert_memory_equal(id[1], id[0], (size_t)count * sizeof id[0][0]);
+	if (listed) {
+		assert_int_equal(step.nnear, near_count);
+		assert_memory_equal(near[1], near[0], (size_t)near_count * sizeof near[0][0]);
+		assert_memory_equal(value[1], value[0], (size_t)near_count * sizeof(real));
+	}
+	numbers_free(&w);
+	numbers_free(&bias);
+	numbers_free(&u);
+	numbers_free(&sums);
+	numbers_free(&other);
+}
+
+static void leak_steps(void **arg)
+{
+	(void)arg;
+	for (int t = 0; t < NEAP__ISAS; t++)
+		for (int n = 1; table(t) && n <= STEP_WIDEST; n += n < 70 ? 1 : 13)
+			for (int kind = 0; kind < 4; kind++)
+				leak_steps_of(table(t), n, kind & 1, kind >> 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -587,6 +661,7 @@ int main(void)
 		cmocka_unit_test(product),
 		cmocka_unit_test(outer),
 		cmocka_unit_test(states),
+		cmocka_unit_test(leak_steps),
 		cmocka_unit_test(folds),
 		cmocka_unit_test(squashes),
 		cmocka_unit_test(chosen),

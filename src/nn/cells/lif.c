@@ -88,6 +88,31 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 	return spike(at, u, tape);
 }
 
+/* The constants of `finish`, for a step together with its products. */
+static int leaks(const struct neap__layer *layer, void *step_)
+{
+	struct neap__leak_step *step = step_;
+
+	if (layer->reset == NEAP_RESET_ZERO || layer->smooth || layer->dense ||
+		neap__learned(layer) || layer->leaks[NEAP__MEMBRANE_LEAK].tensor >= 0)
+		return 0;
+	step->beta = (real)layer->leaks[NEAP__MEMBRANE_LEAK].start;
+	step->theta = (real)layer->threshold;
+	step->amount = layer->reset == NEAP_RESET_SUBTRACT ? step->theta : 0;
+	step->cut = (real)layer->cut;
+	return 1;
+}
+
+static size_t stepped(struct neap__at *at, const void *values, unsigned char *tape)
+{
+	real *u = (real *)(void *)(at->state + at->layer->state_at);
+	size_t bytes = tape ? neap__spike_tape(at, values, u, tape) : 0;
+
+	if (at->layer->reset != NEAP_RESET_SUBTRACT)
+		neap__reset_at_once(at, u);
+	return bytes;
+}
+
 /* The constants of `finish`, for many steps at a time. */
 static void walk(const struct neap__layer *layer, void *walk_)
 {
@@ -167,6 +192,8 @@ const struct neap__cell_code NEAP_R(neap__lif) = {
 	.extra_at = extra_at,
 	.start = neap__start_bias,
 	.finish = finish,
+	.leaks = leaks,
+	.stepped = stepped,
 	.walked = spike,
 	.walk = walk,
 	.lists = neap__lif_lists,

@@ -111,11 +111,17 @@ size_t neap__spike(struct neap__at *at, const real *u, const real *pre, unsigned
 	} else {
 		now->count = k->spikes(now->room, u, layer->n, slope.theta);
 	}
-	if (!tape)
-		return 0;
-	at->group->support += layer->dense ? layer->n : near->count;
+	return tape ? neap__spike_tape(at, at->group->scratch[1], pre, tape) : 0;
+}
+
+size_t neap__spike_tape(
+	struct neap__at *at, const real *values, const real *pre, unsigned char *tape)
+{
+	const struct neap__layer *layer = at->layer;
+
+	at->group->support += layer->dense ? layer->n : at->near_now->count;
 	at->group->recorded += layer->n;
-	return neap__lif_tape(at, at->group->scratch[1], pre, tape);
+	return neap__lif_tape(at, values, pre, tape);
 }
 
 const real *neap__heights(const struct neap__at *at, const struct neap__view *view)

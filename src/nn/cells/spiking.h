@@ -17,6 +17,7 @@
 #define neap__add_spikes NEAP_R(neap__add_spikes)
 #define neap__smooth_spikes NEAP_R(neap__smooth_spikes)
 #define neap__spike NEAP_R(neap__spike)
+#define neap__spike_tape NEAP_R(neap__spike_tape)
 #define neap__heights NEAP_R(neap__heights)
 
 /*
@@ -44,6 +45,10 @@ void neap__smooth_spikes(struct neap__at *at);
  * writes the tape of lif_tape.h; pre as there. Returns the bytes of tape.
  */
 size_t neap__spike(struct neap__at *at, const real *u, const real *pre, unsigned char *tape);
+/* Writes the tape and returns its bytes, once the lists are filled in; values: membranes of
+ * at->near_now. */
+size_t neap__spike_tape(
+	struct neap__at *at, const real *values, const real *pre, unsigned char *tape);
 
 /* The surrogate's derivative at the active units, in group->scratch[1]. */
 const real *neap__heights(const struct neap__at *at, const struct neap__view *view);

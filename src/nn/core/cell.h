@@ -109,6 +109,14 @@ struct neap__cell_code {
 	void *(*start)(struct neap__at *at, void *row);
 	size_t (*finish)(struct neap__at *at, void *sums, unsigned char *tape);
 	/*
+	 * Optional: a step together with its products (core/whole_steps.h). `leaks` fills in the
+	 * constants of a struct neap__leak_step (kern.h), and returns 0 where the layer cannot be
+	 * computed so. `stepped` ends the step as `finish` does, once that kernel has moved the
+	 * membranes and filled in at->now and at->near_now; values: membranes of the latter.
+	 */
+	int (*leaks)(const struct neap__layer *layer, void *step);
+	size_t (*stepped)(struct neap__at *at, const void *values, unsigned char *tape);
+	/*
 	 * has_candidate only, between the products: returns the list that enters the second
 	 * product; `room` is scratch [n] for its numbers.
 	 */

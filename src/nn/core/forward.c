@@ -10,6 +10,7 @@
 #include "nn/core/spike_lists.h"
 #include "nn/core/spike_log.h"
 #include "nn/core/sum_pool.h"
+#include "nn/core/whole_steps.h"
 
 #include <string.h>
 
@@ -199,6 +200,7 @@ size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigne
 	size_t (*walked)(struct neap__at *at, unsigned char *tape))
 {
 	int alive = neap__group_alive(net, group, t);
+	struct neap__leak_step leak_step;
 	size_t bytes = 0;
 
 	for (int i = 0; i < alive; i++) {
@@ -213,13 +215,16 @@ size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigne
 		if (net->skips_readout && layer->cell->readout)
 			continue;
 		enter_layer(net, group, alive, l);
-		if (!known)
+		int whole =
+			!known && neap__whole_begin(net, group, alive, tape != NULL, &leak_step);
+		if (!known && !whole)
 			make_sums(net, group, alive);
 		for (int i = 0; i < alive; i++) {
 			struct neap__at *at = &group->at[i];
 			unsigned char *to = tape && l >= net->taped_from ? tape + bytes : NULL;
-			bytes += known ? walked(at, to)
-				       : neap__code(layer)->finish(at, at->sums, to);
+			bytes += known	 ? walked(at, to)
+				 : whole ? neap__whole_step(at, &leak_step, to)
+					 : neap__code(layer)->finish(at, at->sums, to);
 			if (sends)
 				neap__delays_send(at);
 			if (first && !layer->cell->readout)
