@@ -6,10 +6,10 @@
  * a near cache. Rows are added in the order of their list, so that the bits are those of one step
  * after the other.
  *
- * Membranes follow from the currents. They stay in registers; every sum is made as one step after the other makes it, and
- * is never fused, so that the bits are the same. A walk keeps either all membranes, or those inside
- * the support, one after the other for all steps; `collect` puts together what the strips kept of a
- * step.
+ * Membranes follow from the currents. They stay in registers; every sum is made as one step after
+ * the other makes it, and is never fused, so that the bits are the same. A walk keeps either all
+ * membranes, or those inside the support, one after the other for all steps; `collect` puts
+ * together what the strips kept of a step.
  */
 #include "kern/lanes.h"
 

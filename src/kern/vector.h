@@ -222,6 +222,25 @@ INLINE void add_reduced(real *to, const vec *v)
 	__m128 sum = _mm256_castps256_ps128(
 		(__m256)__builtin_shufflevector(acbd, acbd, 0, 4, 2, 6, 0, 4, 2, 6));
 	_mm_storeu_ps(to, _mm_add_ps(_mm_loadu_ps(to), sum));
+#elif NEAP__LANES == 16
+	vec a = v[0], b = v[1], c = v[2], d = v[3];
+	vec ab = __builtin_shufflevector(
+			 a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
+		 __builtin_shufflevector(
+			 a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+	vec cd = __builtin_shufflevector(
+			 c, d, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
+		 __builtin_shufflevector(
+			 c, d, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+	vec abcd = __builtin_shufflevector(
+			   ab, cd, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) +
+		   __builtin_shufflevector(
+			   ab, cd, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+	abcd += SWAP(abcd, 2);
+	abcd += SWAP(abcd, 1);
+	typedef real four
+		__attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));
+	*(four *)(void *)to += __builtin_shufflevector(abcd, abcd, 0, 4, 8, 12);
 #elif NEAP__LANES == 4
 	vec a = v[0], b = v[1], c = v[2], d = v[3];
 	vec ab = __builtin_shufflevector(a, b, 0, 1, 4, 5) +

@@ -94,7 +94,8 @@ int neap__whole_begin(const struct neap_net *net, const struct neap__group *grou
 	return 1;
 }
 
-size_t neap__whole_step(struct neap__at *at, const struct neap__leak_step *begun, unsigned char *tape)
+size_t neap__whole_step(
+	struct neap__at *at, const struct neap__leak_step *begun, unsigned char *tape)
 {
 	const struct neap__layer *layer = at->layer;
 	struct neap__leak_step step;

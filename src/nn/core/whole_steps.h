@@ -20,6 +20,7 @@
 int neap__whole_begin(const struct neap_net *net, const struct neap__group *group, int alive,
 	int tapes, struct neap__leak_step *step);
 /* The step of one sample; returns the bytes of the tape. */
-size_t neap__whole_step(struct neap__at *at, const struct neap__leak_step *step, unsigned char *tape);
+size_t neap__whole_step(
+	struct neap__at *at, const struct neap__leak_step *step, unsigned char *tape);
 
 #endif

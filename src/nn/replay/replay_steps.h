@@ -5,7 +5,7 @@
  *
  * Where all spikes are known, the currents of a layer wait for nothing, and its membranes for
  * nothing but their own past: strips of units go over up to NEAP__REPLAY_STEPS steps at a time
- * (kern/currents.c, kern/membranes.c), so that a strip's weights are read once for many steps and
+ * (kern/membranes.c), so that a strip's weights are read once for many steps and
  * samples. Large layers add their rows in parts, the sums so far kept near. Where sparse tapes need
  * no more, only the membranes inside the support are kept; else all membranes, as they are before
  * the reset, and from there each step goes the way of recording.
