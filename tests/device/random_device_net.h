@@ -3,6 +3,10 @@
 #ifndef NEAP_RANDOM_DEVICE_NET_H
 #define NEAP_RANDOM_DEVICE_NET_H
 
+#include <neap/net.h>
+
+#include "device/kernels/kernels.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
