@@ -459,6 +459,11 @@ int cli_train(int argc, char **argv)
 				"deviation X on the training data, in units of the threshold; layers with "
 				"an explicit scale= are not rescaled (default 0.55; 0 or --scale: off)",
 			.high = 1e6, .given = &gain_given},
+		{.name = "readout-gain", .kind = CLI_NUMBER, .into = &o.readout_gain, .argument = "X",
+			.help = "multiply the initial weights of the readout, and their updates, by X; for "
+				"--readout sum and samples with many spikes, try 0.1 and 0.03 (default 0: "
+				"no factor, as 1)",
+			.high = 1e6},
 		CLI_LOSS_OPTIONS(o.loss, o.rates),
 		CLI_GROUP("Learning"),
 		{.name = "epochs", .kind = CLI_COUNT, .into = &o.epochs, .argument = "N",

@@ -188,6 +188,13 @@ struct neap_train_options {
 	 * would be random, so the model is that of the last epoch. 0: no minimum.
 	 */
 	int validation_least;
+	/*
+	 * Factor of the readout's weights and biases: their initial values and every update are
+	 * multiplied by it. With the readout `sum`, outputs change by the sum over all spikes of a
+	 * sample, so where samples have many spikes, a factor below 1 makes updates small enough.
+	 * 0: no factor, the same as 1.
+	 */
+	double readout_gain;
 };
 
 /* Defaults that work for spoken digits with `lif` and similar cells. */

@@ -276,6 +276,23 @@ int neap__initial_gain(struct neap__trainer *trainer)
 	return 0;
 }
 
+void neap__readout_gain(struct neap__trainer *trainer, int draws)
+{
+	struct neap_net *net = trainer->net;
+	const struct neap__layer *readout = &net->layers[net->nlayers - 1];
+	struct neap__param *tensors[] = {
+		&net->tensors[readout->weight], &net->tensors[readout->bias]};
+	double factor = trainer->options.readout_gain;
+
+	if (!(factor > 0) || factor == 1)
+		return;
+	for (int i = 0; i < 2; i++) {
+		tensors[i]->unit *= factor;
+		if (draws)
+			multiply(tensors[i], net->options.precision, factor);
+	}
+}
+
 void neap__initial_gain_say(const struct neap__trainer *trainer)
 {
 	char line[LINE] = "";

@@ -106,6 +106,7 @@ static const struct train_setting settings[] = {
 	{"shape", TEXT, AT(net.shape), NULL, 0, 0},
 	{"math", CHOICE, AT(net.math), maths, 0, 0},
 	{"products", CHOICE, AT(net.products), products, 0, 0},
+	{"readout_gain", REAL, AT(readout_gain), NULL, 0, 1e6},
 };
 #define SETTINGS ((int)(sizeof settings / sizeof settings[0]))
 

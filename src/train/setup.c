@@ -460,6 +460,7 @@ int neap__setup(struct neap__trainer *trainer)
 	keep_chosen(&o->net, trainer->net);
 	if (!o->from && !(o->resume && trainer->has_snapshot))
 		NEAP_TRY(neap__initial_gain(trainer));
+	neap__readout_gain(trainer, !(o->resume && trainer->has_snapshot));
 	NEAP_TRY(neap__input_doubts_look(trainer));
 	NEAP_TRY(take_from(trainer));
 	if (trainer->ranks.peers)

@@ -157,6 +157,11 @@ int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *resul
  * -ENOMEM or what reading the set fails with. say tells what was done, in a line.
  */
 int neap__initial_gain(struct neap__trainer *trainer);
+/*
+ * initial_gain.c: has the optimizer update the readout in units of options.readout_gain, and
+ * multiplies its weights and biases by it if they are drawn (`draws`).
+ */
+void neap__readout_gain(struct neap__trainer *trainer, int draws);
 /* The i-th of `some` training samples that are spread over all of them. */
 int64_t neap__training_sample(const struct neap__data *data, int64_t i, int64_t some);
 void neap__initial_gain_say(const struct neap__trainer *trainer);

@@ -111,6 +111,31 @@ def gains(folder):
     return None if found == wanted else str(found)
 
 
+SMALL = ["randman:classes=4,units=20,steps=60,samples=200,seed=3", *ONE, "--memory", "4M", "--batch", "1", "--epochs", "2"]
+
+
+def readout_gain(folder):
+    """--readout-gain: 1 changes no bit, another number does; the run goes on with it, and with no other."""
+    at = {gain: train(folder, f"readout{gain}", "--readout-gain", gain, epochs=2)["weights_hash"] for gain in ("0", "1", "0.1")}
+    train(folder, "readout", "--readout-gain", "0.1", "--schedule", "constant", epochs=1)
+    run = os.path.join(folder, "readout")
+    done = neap("train", "--out", run, "--resume", "--epochs", "2", "--readout-gain", "0.2")
+    at["resumed"] = neap_json("train", "--out", run, "--resume", "--epochs", "2")["weights_hash"]
+    at["whole"] = train(folder, "readout2", "--readout-gain", "0.1", "--schedule", "constant", epochs=2)["weights_hash"]
+    right = at["0"] == at["1"] != at["0.1"] and at["resumed"] == at["whole"]
+    return None if right and done.returncode == 2 and "--readout-gain 0.1, not 0.2" in done.stderr else f"{at} {done.stderr}"
+
+
+def overshot(folder):
+    """A note about outputs that are far too large in the first epoch: of many updates and of the readout `sum` alone."""
+    told = []
+    for i, given in enumerate((["--net", "lif:8,li:scale=60"], ["--net", "lif:8,li:scale=60", "--readout-gain", "0.5"], ["--net", "lif:8,li"],
+                               ["--net", "lif:8,li:scale=60", "--batch", "4"], ["--net", "lif:8,li:scale=60", "--readout", "last"])):
+        done = neap("train", *SMALL, *given, "--out", os.path.join(folder, f"overshot{i}"))
+        told.append([line[-23:] for line in done.stderr.splitlines() if "above that of guessing, 1.386" in line])
+    return None if told == [["pass --readout-gain 0.03"[-23:]], ["pass --readout-gain 0.05"[-23:]], [], [], []] else str(told)
+
+
 SETS = {  # spikes a sample and channels
     "420 of 70": ("randman:units=70,spikes=6,samples=400,classes=4", 14),
     "400 of 400": ("randman:units=400,spikes=1,samples=400,classes=4", 6),
@@ -134,6 +159,8 @@ def main():
         tap.run("fine steps learn as coarse ones do", fine_steps, folder)
         tap.run("what numbers are meant for is kept", is_kept, folder)
         tap.run("weights are scaled for what arrives", gains, folder)
+        tap.run(readout_gain.__doc__, readout_gain, folder)
+        tap.run(overshot.__doc__, overshot, folder)
         tap.run("silent and saturated layers are named, with the mend", names_layers, folder)
         for name, (data, epochs) in {**SETS, **(MORE if "all" in sys.argv else {})}.items():
             tap.run(f"{name} channels: learnt with the defaults", learns, folder, name, data, epochs)

@@ -169,6 +169,36 @@ static void left_alone(void **state)
 	}
 }
 
+/* Initial values and units of the readout are multiplied, and nothing else; a resumed run's units alone. */
+static void readout(void **state)
+{
+	(void)state;
+	for (int c = 0; c < 4; c++) {
+		const char *spec = c & 2 ? "lif:20r,li:init=torch" : "lif:20r,li";
+		const double factor = 0.125; /* a power of 2: products are exact */
+		int draws = c & 1;
+		struct neap__trainer t, drawn;
+		make(&t, spec, DATA, 5e-3, GAIN);
+		make(&drawn, spec, DATA, 5e-3, GAIN);
+		t.options.readout_gain = factor;
+		neap__readout_gain(&t, draws);
+		drawn.options.readout_gain = 1;
+		neap__readout_gain(&drawn, 1); /* no factor */
+		assert_int_equal(t.net->ntensors, drawn.net->ntensors);
+		for (int i = 0; i < t.net->ntensors; i++) {
+			const struct neap__param *a = &t.net->tensors[i], *b = &drawn.net->tensors[i];
+			int of_readout = strncmp(a->name, "readout.", 8) == 0;
+			assert_true(a->unit == (of_readout ? factor : 1) * b->unit);
+			for (int64_t k = 0; k < a->count; k++)
+				assert_true(((double *)a->data)[k] ==
+					    (of_readout && draws ? factor : 1) *
+						    ((double *)b->data)[k]);
+		}
+		discard(&t);
+		discard(&drawn);
+	}
+}
+
 /* Moves of many steps at once are those of single ones; so is the mean square of random spikes. */
 static void tables(void **state)
 {
@@ -205,6 +235,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(deviations),
 		cmocka_unit_test(layers_above), cmocka_unit_test(left_alone),
-		cmocka_unit_test(tables)};
+		cmocka_unit_test(readout), cmocka_unit_test(tables)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
