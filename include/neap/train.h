@@ -191,7 +191,7 @@ struct neap_train_options {
 	/*
 	 * Factor of the readout's weights and biases: their initial values and every update are
 	 * multiplied by it. With the readout `sum`, outputs change by the sum over all spikes of a
-	 * sample, so where samples have many spikes, a factor below 1 makes updates small enough.
+	 * sample, so a factor below 1 makes updates small enough if samples have many spikes.
 	 * 0: no factor, the same as 1.
 	 */
 	double readout_gain;

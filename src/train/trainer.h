@@ -194,7 +194,8 @@ void neap__doubts_say_constant(
 	const struct neap__trainer *trainer, double accuracy, double loss, double validation);
 /*
  * falling_loss.c: after the last epoch, a note if the run had few updates and its loss was still
- * falling from `before`, or was falling before the schedule lowered the learning rate.
+ * falling from `before`, or was falling before the schedule lowered the learning rate; with many
+ * updates, if the outputs were too large at first.
  */
 void neap__doubts_say_falling(
 	const struct neap__trainer *trainer, double before, double loss, double accuracy);

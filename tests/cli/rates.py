@@ -132,8 +132,8 @@ def overshot(folder):
     for i, given in enumerate((["--net", "lif:8,li:scale=60"], ["--net", "lif:8,li:scale=60", "--readout-gain", "0.5"], ["--net", "lif:8,li"],
                                ["--net", "lif:8,li:scale=60", "--batch", "4"], ["--net", "lif:8,li:scale=60", "--readout", "last"])):
         done = neap("train", *SMALL, *given, "--out", os.path.join(folder, f"overshot{i}"))
-        told.append([line[-23:] for line in done.stderr.splitlines() if "above that of guessing, 1.386" in line])
-    return None if told == [["pass --readout-gain 0.03"[-23:]], ["pass --readout-gain 0.05"[-23:]], [], [], []] else str(told)
+        told.append([line[-23:] for line in done.stderr.splitlines() if "exceeds the loss of guessing, 1.386" in line])
+    return None if told == [["try --readout-gain 0.03"], ["try --readout-gain 0.05"], [], [], []] else str(told)
 
 
 SETS = {  # spikes a sample and channels

@@ -169,7 +169,8 @@ static void left_alone(void **state)
 	}
 }
 
-/* Initial values and units of the readout are multiplied, and nothing else; a resumed run's units alone. */
+/* Initial values and units of the readout are multiplied, and nothing else; a resumed run's units
+ * alone. */
 static void readout(void **state)
 {
 	(void)state;
@@ -186,7 +187,8 @@ static void readout(void **state)
 		neap__readout_gain(&drawn, 1); /* no factor */
 		assert_int_equal(t.net->ntensors, drawn.net->ntensors);
 		for (int i = 0; i < t.net->ntensors; i++) {
-			const struct neap__param *a = &t.net->tensors[i], *b = &drawn.net->tensors[i];
+			const struct neap__param *a = &t.net->tensors[i],
+						 *b = &drawn.net->tensors[i];
 			int of_readout = strncmp(a->name, "readout.", 8) == 0;
 			assert_true(a->unit == (of_readout ? factor : 1) * b->unit);
 			for (int64_t k = 0; k < a->count; k++)
