@@ -9,7 +9,6 @@
 #include "device/cluster_shape.h"
 #include "device/device_steps.h"
 #include "nn/nets.h"
-#include "random_device_net.h"
 
 enum { BLOCK = DEVICE_BLOCK_STEPS };
 

@@ -6,6 +6,7 @@
  * of the first one.
  */
 #include "emulated_net.h"
+#include "random_device_net.h"
 #include "emulator/emulator.h"
 
 enum { SHARED = 232448, ORDERS = 12 };

@@ -5,6 +5,7 @@
  * place of the few of the default run; NEAP_SEED is the number of the first one.
  */
 #include "emulated_net.h"
+#include "random_device_net.h"
 
 static int random_cases = 8;
 
@@ -63,7 +64,7 @@ static uint32_t draw(uint32_t *state, uint32_t below)
 }
 
 /* A layer of lif with keys that leave its net a log. */
-static void add_layer(char *spec, size_t room, uint32_t *state)
+static void add_logged_layer(char *spec, size_t room, uint32_t *state)
 {
 	static const char *const resets[] = {"subtract", "zero", "hard", "soft"};
 	size_t used = strlen(spec);
@@ -91,7 +92,7 @@ static void random_logs(void **arg)
 		uint32_t state = seed * 7919u + 5;
 		char spec[600] = "";
 		for (uint32_t layers = 1 + draw(&state, 3); layers > 0; layers--)
-			add_layer(spec, sizeof spec, &state);
+			add_logged_layer(spec, sizeof spec, &state);
 		strcat(spec, draw(&state, 3) ? "li" : "li:learn=tau");
 		if (draw(&state, 3) == 0)
 			strcat(spec, ":delay=1");

@@ -6,6 +6,7 @@
  * number of the first one.
  */
 #include "emulated_net.h"
+#include "random_device_net.h"
 
 static int random_cases = 6;
 
