@@ -284,9 +284,12 @@ void cli_skipped_end(struct cli_skipped *skipped, int failed);
 int cli_encoded_out(const char *out);
 /* Prints the names of the classes of the data set that was written. */
 void cli_encoded_names(const char *out);
-/* Calls `doubt` for classes and folders that are probably meant otherwise; `label`: --label;
+/* Calls `doubt` for a folder with the parts train and test. `by_folder`: folders are the classes;
  * `given`: all options but the file to write, as words of a command behind a blank. */
-void cli_encoded_doubts(const char *out, const char *dir, const char *label, const char *given,
+void cli_encoded_parts(const char *dir, int by_folder, const char *given,
+	void (*doubt)(void *user, const char *line), void *user);
+/* Calls `doubt` for classes that are probably meant otherwise; `label`: --label. */
+void cli_encoded_doubts(const char *out, const char *dir, const char *label,
 	void (*doubt)(void *user, const char *line), void *user);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COLUMNS 80
@@ -140,26 +141,52 @@ static void show_wrong(const struct neap_eval_result *r, int label, int left)
 	}
 }
 
-static void show_lists(const struct neap_eval_result *r, int width)
+/* The classes with the most samples, `most` of them, as flags; NULL: all are shown. Freed by the
+ * caller. */
+static char *most_frequent(const struct neap_eval_result *r, int most)
 {
+	int64_t *samples = most < r->classes ? calloc((size_t)r->classes, sizeof *samples) : NULL;
+	char *shown = samples ? calloc((size_t)r->classes, 1) : NULL;
+
+	for (int i = 0; shown && i < r->classes; i++)
+		samples[i] = cli_confusion_samples(r, i);
+	for (int k = 0; shown && k < most; k++) {
+		int best = -1;
+		for (int i = 0; i < r->classes; i++)
+			if (!shown[i] && (best < 0 || samples[i] > samples[best]))
+				best = i;
+		shown[best] = 1;
+	}
+	free(samples);
+	return shown;
+}
+
+static void show_lists(const struct neap_eval_result *r, int width, int most)
+{
+	char *shown = most_frequent(r, most);
 	printf("%*s%*s %7s   right  taken for\n", -NUMBER, "label", width + 1, "",
 		r->target == NEAP_TARGET_LABELS ? "steps" : "samples");
 	for (int i = 0; i < r->classes; i++) {
+		if (shown && !shown[i])
+			continue;
 		show_label(r, i, width);
 		printf(" %7" PRId64, cli_confusion_samples(r, i));
 		show_right(r, i);
 		show_wrong(r, i, COLUMNS - NUMBER - 1 - width - 16);
 		printf("\n");
 	}
+	if (shown)
+		printf("and %d less frequent classes; --json has all\n", r->classes - most);
+	free(shown);
 }
 
-void cli_show_confusion(const struct neap_eval_result *r)
+void cli_show_confusion(const struct neap_eval_result *r, int most)
 {
 	int width = widest_name(r), cell = cell_columns(r);
 	if (NUMBER + 1 + width + 8 + (int64_t)r->classes * cell <= COLUMNS)
 		show_table(r, width, cell);
 	else
-		show_lists(r, width);
+		show_lists(r, width, most);
 }
 
 const char *cli_show_loss(char room[48], double loss)

@@ -7,9 +7,10 @@
 
 /*
  * Prints a table on standard output: a line a label with its share of right answers, and a column
- * a class where that fits; else the classes that a label was taken for, the most frequent first.
+ * a class where that fits; else the classes that a label was taken for, the most frequent first, of
+ * the `most` labels with the most samples.
  */
-void cli_show_confusion(const struct neap_eval_result *result);
+void cli_show_confusion(const struct neap_eval_result *result, int most);
 
 /*
  * Prints how often the net is right, with its interval, and the loss; where the targets are

@@ -41,6 +41,8 @@ struct encode_request {
 	struct neap_table_options table;
 	const char *out, *sensor, *crop, *classes;
 	struct cli_list split, without;
+	const char *dir;
+	int is_long, parts_doubted; /* 1: recordings or events; doubt_parts is done */
 	const char *given; /* the options as words of a command, for advice */
 	int json, force, polarity, header, missing, strict;
 	struct cli_skipped skipped;
@@ -57,9 +59,23 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static void doubt(void *user, const char *line);
+
+/* Once: a folder of parts, which is probably not meant to be encoded as a whole. */
+static void doubt_parts(struct encode_request *r)
+{
+	int selected = r->split.count || r->without.count;
+	if (!r->parts_doubted && !selected)
+		cli_encoded_parts(r->dir, !r->options.label && !r->table.labels && !r->table.targets,
+			r->given, doubt, r);
+	r->parts_doubted = 1;
+}
+
 static int show(void *user, int64_t done, int64_t total)
 {
 	struct encode_request *r = user;
+	if (r->is_long) /* before the time that it takes; errors of options are found by now */
+		doubt_parts(r);
 	if (total > 0) /* a table is counted first */
 		cli_progress_show(&r->progress, (double)done, (double)total, NULL);
 	return cli_interrupted();
@@ -107,8 +123,9 @@ static void show_skipped(int64_t others, const char *other, const int64_t damage
 /* What is probably a mistake in a data set that was written, unless its files were selected. */
 static void doubt_written(struct encode_request *r, const char *dir)
 {
+	doubt_parts(r);
 	if (r->split.count == 0 && r->without.count == 0)
-		cli_encoded_doubts(r->out, dir, r->options.label, r->given, doubt, r);
+		cli_encoded_doubts(r->out, dir, r->options.label, doubt, r);
 }
 
 static int report_json(const struct neap_encode_report *r, const char *out, double seconds)
@@ -363,6 +380,8 @@ static int encode(struct encode_request *r, const struct cli_option *options, co
 			"encode", "'%s' already exists. Pass --force to overwrite it", r->out);
 	cli_catch_signals();
 	enum cli_encoded kind = cli_encoded_kind(dir);
+	r->dir = dir;
+	r->is_long = kind != CLI_TABLE;
 	rc = cli_encoded_check(kind, options, dir);
 	if (rc != CLI_DONE)
 		return rc;

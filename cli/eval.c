@@ -4,15 +4,20 @@
 #include "confusion.h"
 #include "json_report.h"
 #include "rank_process.h"
+#include "train/model.h"
+#include "train/model_file.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 #include <neap/train.h>
 
 static const char examples[] = "  neap eval run test.h5\n"
 			       "  neap eval run/last.safetensors test.h5 --json\n"
 			       "  neap eval --from net.nir test.h5\n"
 			       "  neap eval run text:book.txt\n";
+
+enum { CHARACTERS = 20 /* rows of a text's table; chosen to fit a terminal */ };
 
 struct evaluating {
 	struct cli_progress bar;
@@ -57,7 +62,8 @@ static void add_classes(struct neap__json *to, const struct neap_eval_result *r)
 	neap__json_end(to, ']');
 }
 
-static int print_json(const struct neap_eval_result *r, const struct neap__json *answers)
+static int print_json(
+	const struct neap_eval_result *r, const struct neap__json *answers, int of_characters)
 {
 	struct neap__json report = {0}, *to = &report;
 
@@ -70,6 +76,8 @@ static int print_json(const struct neap_eval_result *r, const struct neap__json 
 	neap__json_number(to, "loss", r->loss);
 	if (r->target_deviation > 0)
 		neap__json_number(to, "target_deviation", r->target_deviation);
+	if (of_characters)
+		neap__json_number(to, "bits_per_character", r->loss / M_LN2);
 	add_classes(to, r);
 	neap__json_begin(to, "confusion", '[');
 	for (int i = 0; i < r->classes && r->confusion; i++) {
@@ -88,17 +96,38 @@ static int print_json(const struct neap_eval_result *r, const struct neap__json 
 	return cli_json_print(to, "eval");
 }
 
-static int print_text(const struct neap_eval_result *r)
+/* 1: the loss of a text, whose unit is nats per character. */
+static int is_of_characters(
+	const struct neap_eval_options *o, const struct neap_eval_result *r)
+{
+	struct neap__safetensors file = {0};
+	int is = 0;
+
+	if (r->target != NEAP_TARGET_LABELS || r->judged == 0)
+		return 0;
+	if (neap__model_file_read(&file, o->model, NULL) == 0) {
+		const char *loss = neap__safetensors_meta(&file, "neap.loss");
+		is = neap__model_kind(&file) == NEAP__OF_TEXT &&
+		     (!loss || strcmp(loss, "cross-entropy") == 0);
+	}
+	neap__safetensors_free(&file);
+	return is;
+}
+
+static int print_text(const struct neap_eval_result *r, int of_characters)
 {
 	printf("%s", r->judged > 0 ? "accuracy " : "");
 	cli_show_accuracy(r);
+	if (of_characters)
+		printf("loss per character: %.4f nats, which are %.4f bits\n", r->loss,
+			r->loss / M_LN2);
 	for (int i = 0; i < r->layers; i++)
 		if (!isnan(r->rates[i]))
 			printf("layer %d: %.3f%% of the units spike per step\n", i,
 				100 * r->rates[i]);
 	if (r->confusion) {
 		printf("\n");
-		cli_show_confusion(r);
+		cli_show_confusion(r, of_characters ? CHARACTERS : r->classes);
 	}
 	return cli_finish("eval");
 }
@@ -151,8 +180,8 @@ int cli_eval(int argc, char **argv)
 	neap__json_end(&evaluating.answers, ']');
 	cli_progress_clear(&evaluating.bar);
 	code = rc < 0 ? cli_fail("eval", rc)
-	       : json ? print_json(&result, &evaluating.answers)
-		      : print_text(&result);
+	       : json ? print_json(&result, &evaluating.answers, is_of_characters(&o, &result))
+		      : print_text(&result, is_of_characters(&o, &result));
 	neap__json_free(&evaluating.answers);
 	neap_eval_result_free(&result);
 	return code;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* export.c: `neap export`: a trained net in a format that other tools read. */
 #include "cli.h"
+#include "figure_file.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -50,6 +51,14 @@ int cli_export(int argc, char **argv)
 	if (!o.nir)
 		return cli_usage("export",
 			"--nir FILE is missing: the NIR graph to write, such as --nir net.nir");
+	static const char *const others[] = {".onnx", ".pt", ".pth", ".tflite", ".pb", ".safetensors"};
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (cli_ends_in(o.nir, others[i]))
+			return cli_usage("export",
+				"--nir: '%s' has the extension of another format, but export writes "
+				"NIR graphs only. Use .nir; the weights are in "
+				"RUN/model.safetensors, which PyTorch's package safetensors reads",
+				o.nir);
 	const char *folder = strrchr(o.nir, '/');
 	char room[4096];
 	snprintf(room, sizeof room, "%.*s", folder ? (int)(folder - o.nir) : 0, o.nir);

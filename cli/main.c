@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "device/cuda_devices.h"
 #include "rank_process.h"
+#include "base/quote.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -17,27 +18,81 @@ static const struct {
 #undef CLI_X
 };
 
-/* Commands as other programs name them. */
+#define EVALUATE "use: neap eval RUN DATA"
+#define TRAIN "use: neap train DATA --out run"
+#define PREDICT "use: neap predict RUN DATA"
+#define TUNE                                                                                       \
+	"to continue from the weights of a run on other data: neap train DATA --from RUN --out "   \
+	"tuned"
+#define GENERATE                                                                                   \
+	"generating text is not supported. The scores of the next character at each step: neap "   \
+	"predict RUN DATA"
+#define SHOW "use 'neap plot RUN' for its epochs, 'neap eval RUN DATA' for its results"
+
+/* Commands as other programs name them; RUN and DATA are replaced by what is given. */
 static const struct {
 	const char *name, *instead;
 } foreign[] = {
-	{"test", "use 'neap eval RUN DATA'"},
-	{"evaluate", "use 'neap eval RUN DATA'"},
-	{"validate", "use 'neap eval RUN DATA'"},
-	{"fit", "use 'neap train DATA --out RUN'"},
-	{"inference", "use 'neap predict RUN DATA'"},
-	{"infer", "use 'neap predict RUN DATA'"},
-	{"generate", "generating text is not supported; 'neap predict RUN text:FILE' prints the "
-		     "scores of the next character at each step"},
+	{"test", EVALUATE},
+	{"evaluate", EVALUATE},
+	{"validate", EVALUATE},
+	{"score", EVALUATE},
+	{"fit", TRAIN},
+	{"learn", TRAIN},
+	{"start", TRAIN},
+	{"finetune", TUNE},
+	{"fine-tune", TUNE},
+	{"transfer", TUNE},
+	{"retrain", TUNE},
+	{"tune", TUNE},
+	{"adapt", TUNE},
+	{"inference", PREDICT},
+	{"infer", PREDICT},
+	{"classify", PREDICT},
+	{"forward", PREDICT},
+	{"generate", GENERATE},
+	{"sample", GENERATE},
 	{"run", "use 'neap train DATA --out RUN' to train, or 'neap predict RUN DATA'"},
 	{"neap", "'neap' is typed twice. Leave out one of them"},
 	{"version", "use 'neap --version'"},
-	{"resume", "use 'neap train --resume --out RUN'"},
-	{"info", "use 'neap plot RUN' for its epochs, 'neap eval RUN DATA' for its results"},
-	{"show", "use 'neap plot RUN' for its epochs, 'neap eval RUN DATA' for its results"},
-	{"sample", "generating text is not supported; 'neap predict RUN text:FILE' prints the "
-		   "scores of the next character at each step"},
+	{"resume", "use: neap train --out RUN --resume"},
+	{"continue", "use: neap train --out RUN --resume"},
+	{"info", SHOW},
+	{"show", SHOW},
+	{"convert", "to convert recordings, events or tables: neap encode DATA --out FILE.h5; to "
+		    "write a network as a NIR graph: neap export RUN --nir net.nir"},
+	{"preprocess", "use: neap encode DATA --out FILE.h5"},
+	{"prepare", "use: neap encode DATA --out FILE.h5"},
+	{"draw", "use: neap plot RUN"},
+	{"benchmark", "to compare strategies on your data: neap compare DATA --net SPEC; for the "
+		      "benchmarks of neap: neap bench"},
 };
+
+/* Writes the advice with the first run and the first other argument that are given, if they are. */
+static const char *fill_in(char room[1200], const char *instead, int argc, char **argv)
+{
+	const char *run = NULL, *data = NULL;
+	size_t n = 0;
+
+	for (int i = 2; i < argc && argv[i][0] != '-'; i++) {
+		const char **is = cli_is_run(argv[i]) ? &run : &data;
+		*is = *is ? *is : argv[i];
+	}
+	while (*instead && n < 1000) {
+		const char *word = strncmp(instead, "RUN", 3) == 0 && run     ? run
+				   : strncmp(instead, "DATA", 4) == 0 && data ? data
+									     : NULL;
+		/* A quoted command does not take a quoted word. */
+		if (word && !strchr(instead, '\'')) {
+			n += (size_t)snprintf(room + n, 1200 - n, "%.400s", neap__quoted(word));
+			instead += word == run ? 3 : 4;
+		} else {
+			room[n++] = *instead++;
+		}
+	}
+	room[n] = '\0';
+	return room;
+}
 
 static void help(FILE *to)
 {
@@ -76,9 +131,11 @@ static int run(int argc, char **argv)
 	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].run(argc - 1, argv + 1);
+	char advice[1200];
 	for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
 		if (strcmp(argv[1], foreign[i].name) == 0)
-			return cli_usage(argv[1], "unknown command; %s", foreign[i].instead);
+			return cli_usage(argv[1], "unknown command; %s",
+				fill_in(advice, foreign[i].instead, argc, argv));
 	struct neap__suggestion meant = {.text = argv[1], .length = strlen(argv[1])};
 	char room[80];
 	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)

@@ -373,6 +373,14 @@ static int unknown_option(
 	struct neap__suggestion meant = {.text = text, .length = n};
 	char room[80], instead[256];
 
+	/* Of other programs, how often the weights are written, or the states that are kept. */
+	if (n == strlen("checkpoint") && strncmp(text, "checkpoint", n) == 0 && value &&
+		value[0] >= '0' && value[0] <= '9' && find(command, "snapshot", 8))
+		return cli_usage(command->name,
+			"unknown option '--checkpoint'; use '--snapshot TIME' for the time between "
+			"snapshots of the weights, such as 60s, or '--checkpoints %.*s' for the "
+			"number of checkpoints of a forward pass. 'neap %s --help' lists all options",
+			(int)strspn(value, "0123456789"), value, command->name);
 	if (cli_foreign_name(instead, command, text, n)) {
 		put_steps(instead, value);
 		return cli_usage(command->name,
@@ -682,6 +690,11 @@ static int unexpected(const struct cli_command *command, const char *const *posi
 			arg);
 	char settings[4096];
 	snprintf(settings, sizeof settings, "%s/run.json", last ? last : "");
+	if (last && strcmp(command->name, "compare") == 0 && cli_is_run(last) && cli_is_run(arg))
+		return cli_usage(command->name,
+			"'%s' and '%s' are runs, but compare measures strategies on a data set. To "
+			"plot the runs: neap plot %s %s",
+			last, arg, neap__quoted(last), neap__quoted(arg));
 	if (last &&
 		(strcmp(command->name, "compare") == 0 ||
 			strcmp(command->name, "calibrate") == 0) &&

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train.c: `neap train`: learns a data set within a budget of bytes. */
 #include "base/quote.h"
+#include "data/missing_file.h"
+#include "data/recordings.h"
 #include "net_options.h"
 #include "confusion.h"
 #include "json_report.h"
@@ -295,12 +297,20 @@ static int refuse_resumed(int argc, char **argv)
 static int open_config(struct neap_run **config, const char *file)
 {
 	struct stat st;
-	char room[4096];
+	char room[4096], run[300];
 	if (stat(file, &st) == 0 && S_ISDIR(st.st_mode))
 		return cli_usage("train",
 			"--config: '%s' is a folder. Pass the file with the settings in it: "
 			"--config '%s/run.json'",
 			file, file);
+	if (access(file, F_OK) < 0 && !neap__missing_near(room, sizeof room, file)) {
+		const char *only = cli_only_run(run), *bare = only + (*only == '\'');
+		return cli_usage("train",
+			"--config: there is no file '%s'. Pass the run.json of a run: --config "
+			"'%.*s/run.json', or write a JSON file of options, such as {\"net\": "
+			"\"gru:32,li\", \"epochs\": 3}",
+			file, (int)strcspn(bare, "'"), bare);
+	}
 	int rc = neap_config_open(config, file);
 	const char *dot = strrchr(file, '.');
 	if (rc == NEAP_EFORMAT && (!dot || strcmp(dot, ".json") != 0))
@@ -369,6 +379,23 @@ static char *text_name(const char *file)
 	char *name = malloc(sizeof begin + strlen(file));
 	if (name)
 		stpcpy(stpcpy(name, strncmp(file, begin, strlen(begin)) == 0 ? "" : begin), file);
+	return name;
+}
+
+/* A test set for a text is a text as well: if it is named by its file alone, it gets the beginning
+ * of the name of the training data, "text:" or "text:steps=N:". Its new name, or NULL. */
+static char *name_test(struct neap_train_options *o)
+{
+	const char *steps = o->data && strncmp(o->data, "text:", 5) == 0 ? o->data + 5 : NULL;
+	char *name = NULL;
+
+	if (!steps || !o->test || strncmp(o->test, "text:", 5) == 0 ||
+		!neap__recordings_text(o->test) || access(o->test, F_OK) < 0)
+		return NULL;
+	const char *colon = strncmp(steps, "steps=", 6) == 0 ? strchr(steps, ':') : NULL;
+	if (asprintf(&name, "%.*s%s", colon ? (int)(colon + 1 - o->data) : 5, o->data, o->test) < 0)
+		return NULL;
+	o->test = name;
 	return name;
 }
 
@@ -601,6 +628,7 @@ int cli_train(int argc, char **argv)
 		o.data = data[0];
 	if (text_data)
 		o.data = text_data;
+	char *test_text = name_test(&o);
 	if (seed_given || !kept)
 		o.seed = (uint64_t)seed;
 	if (seed_given || !(kept || model))
@@ -617,6 +645,7 @@ int cli_train(int argc, char **argv)
 		free(line);
 	}
 	free(text_data);
+	free(test_text);
 	neap_run_close(kept);
 	neap_model_close(model);
 	return code;

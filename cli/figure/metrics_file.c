@@ -2,6 +2,7 @@
 /* metrics_file.c: reads metrics.csv by the names in its first line (metrics_file.h). */
 #include "metrics_file.h"
 #include "cli.h"
+#include "data/missing_file.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -148,12 +149,14 @@ int cli_metrics_read(struct cli_metrics *metrics, const char *run, const char *c
 	if (asprintf(&path, "%s%s", run, folder ? "/metrics.csv" : "") < 0)
 		return cli_usage(command, "out of memory");
 	int rc = CLI_DONE;
-	if (folder && access(path, F_OK) < 0)
+	if (folder && access(path, F_OK) < 0) {
+		char near[1400];
+		int found = neap__runs_near(near, sizeof near, run);
 		rc = cli_usage(command,
 			"'%s' is not the folder of a run: there is no '%s'. Pass the --out of "
-			"'neap "
-			"train'",
-			run, path);
+			"'neap train'%s%s",
+			run, path, found ? ", such as " : "", near);
+	}
 	if (rc == CLI_DONE)
 		rc = cli_read_text(&text, NULL, path, command);
 	if (rc == CLI_DONE)

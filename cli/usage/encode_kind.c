@@ -76,9 +76,10 @@ static int wrong_kind(
 	} else if (owner == CLI_EVENTS && kind == CLI_RECORDINGS &&
 		   neap__event_texts_advise(command, sizeof command, dir)) {
 		snprintf(pattern, sizeof pattern,
-			"If each line of its .txt files is an event, t x y p, rename them, and "
-			"repeat the command: %s",
-			command);
+			"If each line%s is an event, t x y p, rename %s, and repeat the command%s: "
+			"%s",
+			is_file(dir) ? "" : " of its .txt files", is_file(dir) ? "it" : "them",
+			is_file(dir) ? " with the new name" : "", command);
 		remedy = pattern;
 	} else if (owner == CLI_EVENTS)
 		remedy = "Save the events as arrays t, x, y and p in .npz files (docs/events.md), "

@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "base/quote.h"
 #include "data/encode/label_doubts.h"
+#include "data/recordings.h"
 
 #include <neap/data.h>
 
@@ -203,27 +204,43 @@ static const char **class_names(const struct neap_dataset *set, int *count)
 	return names;
 }
 
-static void doubt_parts(char *line, size_t size, const char *const *name, int count,
-	const char *dir, const char *given, const struct inside *in)
+void cli_encoded_parts(const char *dir, int by_folder, const char *given,
+	void (*doubt)(void *user, const char *line), void *user)
 {
-	int classes = 0;
-	char path[2][NEAP__QUOTED_BYTES + 100];
+	struct inside in = {0};
+	char path[2][NEAP__QUOTED_BYTES + 100], line[NEAP__PLAIN_TEXT];
+	int64_t files = 0, flat = 0;
+
+	look_inside(&in, dir);
+	if (in.parts != 2)
+		return;
 	for (int i = 0; i < 2; i++)
 		snprintf(path[i], sizeof path[i], "%.*s/%.90s", NEAP__QUOTED_BYTES, dir,
-			in->part[i]);
-	for (int i = 0; i < count; i++)
-		classes += strcmp(name[i], in->part[0]) == 0 || strcmp(name[i], in->part[1]) == 0;
-	snprintf(line, size,
+			in.part[i]);
+	/* Files that are directly in a part take its name as their class. */
+	for (int i = 0; by_folder && i < 2; i++) {
+		flat = 0;
+		neap__recordings_count(path[i], neap__sound_endings, &flat);
+		files += flat;
+		flat = 0;
+		neap__recordings_count(path[i], neap__event_endings, &flat);
+		files += flat;
+		flat = 0;
+		neap__recordings_count(path[i], neap__table_endings, &flat);
+		files += flat;
+	}
+	snprintf(line, sizeof line,
 		"the folders '%s' and '%s' of '%.100s' %s. Encode them separately%s: neap encode "
 		"%s --out %s.h5%s; neap encode %s --out %s.h5%s",
-		in->part[0], in->part[1], dir,
-		classes ? "became classes" : "were merged into one data set",
-		classes ? ", with --label if the file names contain the class" : "",
-		neap__quoted(path[0]), in->part[0], given, neap__quoted(path[1]), in->part[1],
+		in.part[0], in.part[1], dir,
+		files ? "become classes" : "are merged into one data set",
+		files ? ", with --label if the file names contain the class" : "",
+		neap__quoted(path[0]), in.part[0], given, neap__quoted(path[1]), in.part[1],
 		given);
+	doubt(user, line);
 }
 
-void cli_encoded_doubts(const char *out, const char *dir, const char *label, const char *given,
+void cli_encoded_doubts(const char *out, const char *dir, const char *label,
 	void (*doubt)(void *user, const char *line), void *user)
 {
 	struct neap_dataset *set;
@@ -237,10 +254,6 @@ void cli_encoded_doubts(const char *out, const char *dir, const char *label, con
 	struct neap_dataset_info info = {.size = sizeof info};
 	int64_t samples = neap_dataset_info(set, &info) < 0 ? 0 : info.samples;
 	look_inside(&in, dir);
-	if (in.parts == 2) {
-		doubt_parts(line, sizeof line, name, count, dir, given, &in);
-		doubt(user, line);
-	}
 	if (label && count == 1 && in.folders > 1) {
 		snprintf(line, sizeof line,
 			"--label '%.100s' gives all files the class '%.60s', although '%.100s' has "

@@ -2,6 +2,7 @@
 /* dataset.c: the table of kinds of data sets, event buffers, and reading under the lock of a set.
  */
 #include "data/dataset.h"
+#include "data/recordings.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
@@ -95,11 +96,7 @@ int neap__dataset_has_labels(const struct neap_dataset *set)
 	if (set->info.values && set->info.samples > 0)
 		return neap__contents_refuse(set->name, "has no array 'y' of targets");
 	if (neap__recording_named(set->name))
-		return neap__fail(NEAP_EFORMAT,
-			"'%s' is one recording, and training needs a data set with classes. Put "
-			"recordings into one folder per class, and encode them: neap encode FOLDER "
-			"--out FILE.h5",
-			set->name);
+		return neap__recordings_lone(set->name, 0);
 	return neap__fail(NEAP_EFORMAT,
 		"'%s' has %lld samples of %d classes; at least one sample with a class is needed",
 		set->name, (long long)set->info.samples, set->info.classes);

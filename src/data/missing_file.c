@@ -71,6 +71,54 @@ int neap__missing_near(char *room, size_t size, const char *path)
 	return near[0] != '\0';
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int neap__runs_near(char *room, size_t size, const char *path)
+{
+	enum { MOST = 64 /* runs that are looked at */, SHOWN = 4 /* in a line; both chosen */ };
+	char dir[NAMES_ROOM] = ".", file[NAMES_ROOM], *name[MOST];
+	size_t length = strlen(path), used = 0;
+	int count = 0, near = 0, shown = 0;
+	struct dirent *entry;
+
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	const char *slash = memrchr(path, '/', length), *base = slash ? slash + 1 : path;
+	size_t bytes = length - (size_t)(base - path);
+	if (slash)
+		neap__print(dir, sizeof dir, "%.*s", (int)(base - path), path);
+	room[0] = '\0';
+	DIR *folder = opendir(dir);
+	while (folder && count < MOST && (entry = readdir(folder)) != NULL) {
+		neap__print(file, sizeof file, "%.700s/%.255s/run.json", dir, entry->d_name);
+		if (entry->d_name[0] == '.' || access(file, F_OK) != 0 ||
+			!(name[count] = strdup(entry->d_name)))
+			continue;
+		near += strncmp(name[count++], base, bytes) == 0;
+	}
+	if (folder)
+		closedir(folder);
+	qsort(name, (size_t)count, sizeof *name, by_name);
+	int listed = near ? near : count, most = near && near > SHOWN ? SHOWN : listed;
+	for (int i = 0; i < count && most <= SHOWN; i++) {
+		if (shown == most || (near && strncmp(name[i], base, bytes) != 0))
+			continue;
+		used += (size_t)neap__print(room + used, size - used, "%s'%.*s%.255s'",
+			!shown		    ? ""
+			: shown + 1 == most ? " or "
+					    : ", ",
+			(int)(base - path), path, name[i]);
+		shown++;
+		used = used < size ? used : size;
+	}
+	for (int i = 0; i < count; i++)
+		free(name[i]);
+	return shown > 0;
+}
+
 /* 1: files match the pattern, which the shell has not expanded. */
 static int matches(const char *pattern)
 {
@@ -250,9 +298,8 @@ int neap__missing_file(int err, const char *path)
 	if (err == ENOENT && strchr(path, ' ') && !strpbrk(path, "./"))
 		return neap__fail(rc,
 			"there is no file '%s'. Check the path; if it is a text itself, write it "
-			"to "
-			"a file: printf '%%s' '%s' > text.txt",
-			path, path);
+			"to a file, and pass text:text.txt: printf '%%s' %s > text.txt",
+			path, neap__quoted(path));
 	if (err != ENOENT || !*base || (slash && slash - path >= NAMES_ROOM - 1))
 		return rc;
 	neap__print(line, sizeof line, "%s", neap_detail());

@@ -14,6 +14,12 @@ int neap__missing_file(int err, const char *path);
 int neap__missing_near(char *room, size_t size, const char *path);
 
 /*
+ * Prints the runs next to `path`, "'words1' or 'words2'": those whose names begin as its name does,
+ * else all, if they are few. 1, or 0 and "": there are none.
+ */
+int neap__runs_near(char *room, size_t size, const char *path);
+
+/*
  * Prints the command that joins the texts of a folder to all.txt: those with the most frequent
  * extension. 1, or 0: there are none.
  */

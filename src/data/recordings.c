@@ -504,11 +504,14 @@ static const char *const other_parts[] = {
 /* 1: the folder has one of the parts, in either case, whose path goes to `part`. */
 static int has_part(char part[4096], const char *path, const char *const *names)
 {
+	size_t n = strlen(path);
+	while (n > 0 && path[n - 1] == '/')
+		n--;
 	for (; *names; names++) {
-		neap__print(part, 4096, "%s/%s", path, *names);
+		neap__print(part, 4096, "%.*s/%s", (int)n, path, *names);
 		if (neap__recordings_folder(part))
 			return 1;
-		part[strlen(path) + 1] = (char)toupper((unsigned char)(*names)[0]);
+		part[n + 1] = (char)toupper((unsigned char)(*names)[0]);
 		if (neap__recordings_folder(part))
 			return 1;
 	}

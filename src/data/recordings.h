@@ -86,6 +86,10 @@ int neap__tables_have_gaps(const char *path);
  */
 int neap__labels_of(char *room, size_t size, const char *dir, int inside);
 int neap__labels_of_file(char *room, size_t size, const char *path);
+/* " --labels TABLE" if the folder has tables whose classes no folder names, but such a table; else
+ * "". */
+#define NEAP__LABELS_TEXT 640
+const char *neap__labels_option(char room[NEAP__LABELS_TEXT], const char *dir);
 /* 1: the table lists labels for most files of the folder. */
 int neap__labels_name(const char *path, const char *dir);
 /*
@@ -104,6 +108,9 @@ int64_t neap__recordings_having(const char *dir, const char *const *endings);
  * least if they can be read, or "" if the files have both. */
 #define NEAP__CHANNELS_TEXT 60
 const char *neap__event_channels(char room[NEAP__CHANNELS_TEXT], const char *dir);
+/* The same of a file; *samples: of it, 0 if unknown. */
+const char *neap__event_file_channels(
+	char room[NEAP__CHANNELS_TEXT], int64_t *samples, const char *path);
 /* The options that encoding the folder needs as far as its files show, " --label 'PATTERN'"; or "".
  * `all`: the folder whose events are all encoded, of which this may be a part. */
 #define NEAP__OPTION_TEXT 600
@@ -120,6 +127,14 @@ int neap__recordings_no_group(
 int neap__recordings_no_class(const struct neap__recordings *all, const char *path, const char *dir,
 	const char *const *endings);
 int neap__recordings_wrong_file(const char *path);
+/* Refuses a recording, of sound (`events` 0) or of events, where a data set is expected; with the
+ * folder of classes that it is in, if there is one. Opens files of events. NEAP_EFORMAT. */
+int neap__recordings_lone(const char *path, int events);
+/* The same for a table, or a table of labels. tables/lone_table.c. Opens no file with HDF5. */
+int neap__table_lone(const char *path);
+/* The folder of class folders that the file is in: 1 and its path; 0: none. */
+int neap__recordings_above(
+	char *room, size_t size, const char *path, const char *const *endings);
 /* 1: by its ending, the file is a text. */
 int neap__recordings_text(const char *path);
 /* 1: by its ending, encode reads the file. */

@@ -51,21 +51,61 @@ int neap__recordings_no_group(
 		label, target, pattern ? pattern : "^([A-Za-z]+)");
 }
 
+/* The folder that has `dir` as one of several folders with files; 0: there is none. */
+static int above_folder(char above[300], const char *dir, const char *const *endings)
+{
+	size_t n = strlen(dir);
+	if (neap__recordings_is_part(dir))
+		return 0;
+	while (n > 1 && dir[n - 1] == '/')
+		n--;
+	const char *slash = memrchr(dir, '/', n);
+	if (!slash || slash == dir || slash - dir >= 300)
+		return 0;
+	neap__print(above, 300, "%.*s", (int)(slash - dir), dir);
+	int64_t flat = 0, all = neap__recordings_count(above, endings, &flat);
+	return flat == 0 && all > neap__recordings_count(dir, endings, NULL);
+}
+
+int neap__recordings_above(char *room, size_t size, const char *path, const char *const *endings)
+{
+	char dir[300], above[300];
+	const char *slash = strrchr(path, '/');
+	if (!slash || slash - path >= (int)sizeof dir)
+		return 0;
+	neap__print(dir, sizeof dir, "%.*s", (int)(slash - path), path);
+	if (!above_folder(above, dir, endings))
+		return 0;
+	neap__print(room, size, "%s", above);
+	return 1;
+}
+
+int neap__recordings_lone(const char *path, int events)
+{
+	const char *const *endings = events ? neap__event_endings : neap__sound_endings;
+	char above[300], option[NEAP__CHANNELS_TEXT] = "";
+	int64_t samples;
+	int is = neap__recordings_above(above, sizeof above, path, endings);
+	if (events)
+		neap__event_file_channels(option, &samples, is ? above : path);
+	if (is)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' is one recording%s, and training needs a data set with classes. If "
+			"the folders in '%s' are the classes, encode that folder: neap encode %s "
+			"--out FILE.h5%s",
+			path, events ? " of events" : "", above, neap__quoted(above), option);
+	return neap__fail(NEAP_EFORMAT,
+		"'%s' is one recording%s, and training needs a data set with classes. Put "
+		"recordings into one folder per class, and encode them: neap encode FOLDER --out "
+		"FILE.h5%s",
+		path, events ? " of events" : "", option);
+}
+
 /* "If ... " if the folder is one of several with files: these may be the classes. */
 static void find_classes(char *room, size_t size, const char *dir, const char *const *endings)
 {
 	char above[300];
-	size_t n = strlen(dir);
-	if (neap__recordings_is_part(dir))
-		return;
-	while (n > 1 && dir[n - 1] == '/')
-		n--;
-	const char *slash = memrchr(dir, '/', n);
-	if (!slash || slash == dir || slash - dir >= (int)sizeof above)
-		return;
-	neap__print(above, sizeof above, "%.*s", (int)(slash - dir), dir);
-	int64_t flat = 0, all = neap__recordings_count(above, endings, &flat);
-	if (flat == 0 && all > neap__recordings_count(dir, endings, NULL))
+	if (above_folder(above, dir, endings))
 		neap__print(room, size,
 			"If the folders in '%s' are the classes, pass that folder: neap encode "
 			"%s --out FILE.h5. Otherwise, p",

@@ -40,10 +40,18 @@ int neap__model_file_read(
 {
 	const struct neap__nir_hints none = {0};
 	struct stat st;
-	char *inside = NULL;
+	char *inside = NULL, near[1400];
 
-	if (stat(path, &st) < 0)
-		return neap__missing_file(errno, path);
+	if (stat(path, &st) < 0) {
+		int err = errno;
+		if (err == ENOENT && !neap__missing_near(near, sizeof near, path) &&
+			neap__runs_near(near, sizeof near, path))
+			return neap__fail(-ENOENT,
+				"cannot read '%s': No such file or directory. Pass the folder of a "
+				"run, such as %s",
+				path, near);
+		return neap__missing_file(err, path);
+	}
 	if (neap__nir_takes(path))
 		return neap__nir_model_read(file, path, hints ? hints : &none);
 	if (!S_ISDIR(st.st_mode))
@@ -58,10 +66,11 @@ int neap__model_file_read(
 				"it: neap "
 				"train --out %s --resume",
 				path, neap__quoted(path));
+		int found = neap__runs_near(near, sizeof near, path);
 		return neap__fail(-ENOENT,
 			"'%s' is not the folder of a run: it has no model.safetensors. Pass the "
-			"--out of 'neap train'",
-			path);
+			"--out of 'neap train'%s%s",
+			path, found ? ", such as " : "", near);
 	}
 	int rc = neap__safetensors_read(file, inside);
 	free(inside);

@@ -5,6 +5,8 @@
 #include "train/model.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/quote.h"
+#include "data/recordings.h"
 #include "base/json.h"
 #include "base/print.h"
 #include "sys/atomic_file.h"
@@ -257,6 +259,33 @@ int neap__safetensors_parse(struct neap__safetensors *file, const void *data, si
 	return rc;
 }
 
+/* 1: PyTorch wrote the file: an archive that begins with NAME/data.pkl, or in the form of PyTorch
+ * 1.5 and older a pickle. */
+static int is_torch(const char *path, const char *data, size_t bytes)
+{
+	static const char *const endings[] = {".pt", ".pth", ".ckpt", ".bin", NULL};
+	static const char inside[] = "/data.pkl";
+
+	if (bytes < 200)
+		return 0;
+	if (memcmp(data, "PK\3\4", 4) == 0)
+		return memmem(data, 200, inside, sizeof inside - 1) != NULL;
+	return (unsigned char)data[0] == 0x80 && neap__recordings_ends(path, endings);
+}
+
+static int refuse_torch(const char *path)
+{
+	return neap__fail(NEAP_EFORMAT,
+		"'%s' is a file of PyTorch, not a safetensors file. If it is a state dict with "
+		"tensors named as docs/weights.md lists them, and RUN is a run of the same network, "
+		"this command writes given.safetensors, to be passed instead: python3 -c \"import "
+		"torch, safetensors, safetensors.torch as s; d = torch.load(%s, "
+		"map_location='cpu'); f = safetensors.safe_open('RUN/model.safetensors', 'pt'); "
+		"s.save_file({k: d[k].contiguous() for k in f.keys()}, 'given.safetensors', "
+		"metadata=f.metadata())\". A network of snnTorch can be passed as a NIR graph",
+		path, neap__python_quoted(path));
+}
+
 int neap__safetensors_read(struct neap__safetensors *file, const char *path)
 {
 	char *buffer;
@@ -264,6 +293,10 @@ int neap__safetensors_read(struct neap__safetensors *file, const char *path)
 
 	*file = (struct neap__safetensors){0};
 	NEAP_TRY(neap__read_file(&buffer, &bytes, path, SIZE_MAX / 2));
+	if (is_torch(path, buffer, bytes)) {
+		free(buffer);
+		return refuse_torch(path);
+	}
 	int rc = neap__safetensors_parse(file, buffer, bytes);
 	if (rc < 0) {
 		free(buffer);

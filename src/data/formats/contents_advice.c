@@ -23,8 +23,6 @@ static const char *const inputs[] = {"x", "inputs", "input", "data", "features",
 static const char *const targets[] = {"y", "labels", "label", "targets", "target", "y_train",
 	"train_y", "train_labels", "arr_1", NULL};
 
-static const char *const units[] = {"units", NULL};
-
 static int ends_in(const char *path, const char *ending)
 {
 	size_t n = strlen(path), e = strlen(ending);
@@ -356,7 +354,8 @@ static int advise_objects(char *room, size_t size, const struct neap__content *i
 static int advise_events(char *room, size_t size, const struct neap__contents *c, const char *path,
 	int meant, const char *folder)
 {
-	char a[EXPRESSION];
+	char a[EXPRESSION], channels[NEAP__CHANNELS_TEXT];
+	int64_t samples;
 	const struct neap__content *t = named(c, neap__event_names[NEAP__EVENT_T], 1);
 	const struct neap__content *y = named(c, targets + 1, 1);
 	int events = t && t->dims == 1 && !t->text;
@@ -387,10 +386,8 @@ static int advise_events(char *room, size_t size, const struct neap__contents *c
 	if (events && !meant)
 		neap__print(room, size,
 			"These seem to be events, which are converted by: neap encode %s --out "
-			"FILE.h5 %s",
-			neap__quoted(path),
-			named(c, units, 1) ? "--inputs N, the number of channels"
-					   : "--sensor WIDTHxHEIGHT");
+			"FILE.h5%s",
+			neap__quoted(path), neap__event_file_channels(channels, &samples, path));
 	else if (meant && !find_inputs(c))
 		advise_names(room, size, c, path, folder);
 	else
@@ -429,8 +426,24 @@ static int refuse(const char *path, const char *problem, int meant, const char *
 	return neap__fail(NEAP_EFORMAT, "'%s' %s. %s", path, problem, advice);
 }
 
+/* 1: an array file with the events of one recording. */
+static int is_recording(const char *path)
+{
+	char channels[NEAP__CHANNELS_TEXT];
+	struct neap__contents c;
+	int64_t samples = 0;
+
+	neap__contents_list(&c, path);
+	const struct neap__content *t = named(&c, neap__event_names[NEAP__EVENT_T], 1);
+	if (t && t->dims == 1 && !t->text && !t->object)
+		neap__event_file_channels(channels, &samples, path);
+	return samples == 1;
+}
+
 int neap__contents_refuse(const char *path, const char *problem)
 {
+	if (is_recording(path))
+		return neap__recordings_lone(path, 1);
 	return refuse(path, problem, 0, NULL);
 }
 
@@ -519,20 +532,17 @@ int neap__contents_refuse_folder(const char *path)
 			path, command);
 	neap__recordings_option(option, parts ? part[0] : path, path);
 	const char *missing = neap__tables_have_gaps(path) ? " --missing previous" : "";
-	char table[600], labels[640] = "";
-	int64_t flat = 0;
-	if (!parts && neap__recordings_count(path, neap__table_endings, &flat) && flat &&
-		!neap__recordings_having(path, neap__sound_endings) &&
-		neap__labels_of(table, sizeof table, path, 0))
-		neap__print(labels, sizeof labels, " --labels %s", neap__quoted(table));
+	char labels[2][NEAP__LABELS_TEXT];
+	neap__labels_option(labels[0], parts ? part[0] : path);
 	if (parts)
 		return neap__fail(-EISDIR,
 			"'%s' is a folder. Encode its parts first, and train on the files: neap "
-			"encode %s --out train.h5%s%s; neap encode %s --out test.h5%s%s; neap "
+			"encode %s --out train.h5%s%s%s; neap encode %s --out test.h5%s%s%s; neap "
 			"train train.h5 --test test.h5",
-			path, neap__quoted(part[0]), missing, option, neap__quoted(part[1]),
-			missing, option);
+			path, neap__quoted(part[0]), labels[0], missing, option,
+			neap__quoted(part[1]), neap__labels_option(labels[1], part[1]), missing,
+			option);
 	return neap__fail(-EISDIR,
 		"'%s' is a folder. Encode it first: neap encode %s --out FILE.h5%s%s%s", path,
-		neap__quoted(path), labels, missing, option);
+		neap__quoted(path), labels[0], missing, option);
 }

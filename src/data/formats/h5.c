@@ -52,22 +52,20 @@ static int refuse_other(const struct neap__h5_file *file)
 	if (file->bytes == 0)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s' is empty. Restore it from its source, or rewrite it", path);
-	if (neap__recordings_text(path))
-		return neap__fail(NEAP_EFORMAT,
-			"'%s' is not an HDF5 file. If it is a text to learn, pass the name "
-			"'text:%s'",
-			path, path);
 	if (neap__recordings_ends(path, endings))
 		return neap__fail(NEAP_EFORMAT,
 			"'%s' is not an HDF5 file, although its name ends as one. Restore it from "
 			"its source, rewrite it, or rename it with the ending of its contents",
 			path);
-	return !neap__recordings_read(path)
-		       ? neap__recordings_wrong_file(path)
-		       : neap__fail(NEAP_EFORMAT,
-				 "'%s' is not an HDF5 file. Encode recordings, events and tables "
-				 "first: neap encode %s --out FILE.h5",
-				 path, neap__quoted(path));
+	if (neap__recordings_ends(path, neap__event_endings)) /* of kinds that are no HDF5 */
+		return neap__recordings_lone(path, 1);
+	if (neap__recordings_text(path))
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' is not an HDF5 file. If it is a text to learn, pass the name "
+			"'text:%s'",
+			path, path);
+	return neap__recordings_read(path) ? neap__table_lone(path)
+					   : neap__recordings_wrong_file(path);
 }
 
 int neap__h5_open(struct neap__h5_file *file, const char *path)

@@ -10,6 +10,7 @@
 #include "data/recordings.h"
 #include "data/step_rows.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "base/quote.h"
 #include "base/text.h"
 #include "sys/atomic_file.h"
@@ -136,13 +137,50 @@ static int text_targets(struct neap_dataset *set, int64_t index, int64_t from, i
 	return 0;
 }
 
+/* "it: tr -d ... > known.txt", which removes the characters from the file of the text. tr is of
+ * bytes, so that characters beyond ASCII need another command. */
+static void removal(
+	char *room, size_t size, const struct neap_dataset *set, const struct neap__text *strange)
+{
+	const unsigned char *at = (const unsigned char *)strange->data, *end = at + strange->length;
+	const char *path = set->name + strlen("text:");
+	struct neap__text list = {0};
+	int ascii = 1, count = 0;
+
+	if (strncmp(path, "steps=", 6) == 0)
+		path = strchr(path, ':') + 1;
+	for (const unsigned char *p = at; p < end; p++)
+		ascii &= *p < 0x80;
+	for (; at < end; count++) {
+		int32_t c = code_point(&at, end);
+		if (c < 0)
+			break;
+		if (!ascii)
+			neap__text_add(&list, "%s%d", count ? ", " : "", c);
+		else if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'))
+			neap__text_add(&list, "%c", (char)c);
+		else
+			neap__text_add(&list, "\\%03o", (unsigned)c);
+	}
+	if (list.data && ascii)
+		neap__print(room, size, "%s: tr -d '%s' < %s > known.txt", count == 1 ? "it" : "them",
+			list.data, neap__quoted(path));
+	else if (list.data)
+		neap__print(room, size,
+			"%s: python3 -c \"t = open(%s, encoding='utf-8', newline='').read(); "
+			"open('known.txt', 'w', encoding='utf-8', newline='').write(''.join(c for "
+			"c in t if ord(c) not in {%s}))\"",
+			count == 1 ? "it" : "them", neap__python_quoted(path), list.data);
+	neap__text_free(&list);
+}
+
 /* Numbers characters as `names` does; one that is not there is refused. */
 static int text_adopt(struct neap_dataset *set, const char *const *names, int count)
 {
 	struct text_set *s = (struct text_set *)set;
 	int known = set->nclass_names, strangers = 0;
 	char room[NEAP__PLAIN_TEXT];
-	struct neap__text shown = {0};
+	struct neap__text shown = {0}, strange = {0};
 	uint16_t *now = calloc((size_t)known + 1, sizeof *now);
 	char **mine = calloc((size_t)count + 1, sizeof *mine);
 	int rc = now && mine ? 0 : neap__fail_errno(ENOMEM, "'%s'", set->name);
@@ -157,16 +195,23 @@ static int text_adopt(struct neap_dataset *set, const char *const *names, int co
 		if (k == count && strangers++ < SHOWN)
 			neap__text_add(&shown, "%s'%s'", shown.length ? ", " : "",
 				neap__escaped_text(room, set->class_names[i]));
+		if (k == count && strangers <= SHOWN)
+			neap__text_add(&strange, "%s", set->class_names[i]);
 		else if (k < count)
 			now[i] = (uint16_t)k;
 	}
+	char command[NEAP__DETAIL_BYTES - 700] = "";
+	if (rc == 0 && strangers && strangers <= SHOWN)
+		removal(command, sizeof command, set, &strange);
 	if (rc == 0 && strangers)
 		rc = neap__fail(NEAP_EUSAGE,
 			"'%.300s' contains %d character%s that the training text does not: %s%s. "
-			"Remove %s, or train on a text that has %s",
+			"Remove %s, or train on a text that has %s%s%s",
 			set->name, strangers, strangers == 1 ? "" : "s",
 			shown.data ? shown.data : "?", strangers > SHOWN ? ", ..." : "",
-			strangers == 1 ? "it" : "them", strangers == 1 ? "it" : "them");
+			strangers == 1 ? "it" : "them", strangers == 1 ? "it" : "them",
+			command[0] ? ". This command writes known.txt without " : "", command);
+	neap__text_free(&strange);
 	neap__text_free(&shown);
 	for (int64_t i = 0; rc == 0 && i < s->count; i++)
 		s->symbol[i] = now[s->symbol[i]];

@@ -112,9 +112,8 @@ static int count_row(struct table_work *w)
 			"sample. Pass --drop %s instead of --sample-column",
 			w->table.sample, o->labels, neap__table_drop(&w->table, o->sample_column));
 	const struct neap__label_row *first = w->labels.row; /* by name */
-	/* The heading of the table of labels is a row of it. */
-	first += w->labels.count > 1 && o->sample_column &&
-		 strcmp(first->sample, o->sample_column) == 0;
+	/* The heading of the table of labels may be a row of it: it is line 1. */
+	first += w->labels.count > 1 && first->line == 1;
 	return w->label
 		       ? 0
 		       : neap__table_wrong(&w->table,
@@ -291,6 +290,11 @@ static int no_labels(const struct table_work *w)
 			"--labels: there is no file '%s'. If it is a pattern of file names, pass "
 			"it with --label",
 			labels);
+	if (neap__labels_of(near, sizeof near, w->table.dir, 0))
+		return neap__fail(NEAP_EUSAGE,
+			"--labels: there is no file '%s', but '%s' lists labels for the files of "
+			"'%s'. Pass it: --labels %s",
+			labels, near, w->table.dir, neap__quoted(near));
 	if (neap__missing_near(near, sizeof near, labels))
 		return neap__fail(NEAP_EUSAGE,
 			"--labels: there is no file '%s'. Did you mean '%s'?", labels, near);

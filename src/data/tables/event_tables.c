@@ -110,9 +110,21 @@ int neap__event_tables_advise(char *room, size_t size, const char *path)
 	return columns;
 }
 
+/* "ev_events.txt" of "ev.txt", quoted. */
+static const char *events_named(char room[NEAP__QUOTED_BYTES], const char *path)
+{
+	neap__print(room, NEAP__QUOTED_BYTES, "%.*s_events.txt", (int)strlen(path) - 4, path);
+	return neap__quoted(room);
+}
+
 int neap__event_texts_advise(char *room, size_t size, const char *dir)
 {
 	static const char *const texts[] = {".txt", NULL};
+	char name[NEAP__QUOTED_BYTES];
+	if (!neap__recordings_folder(dir) && neap__recordings_ends(dir, texts)) {
+		neap__print(room, size, "mv %s %s", neap__quoted(dir), events_named(name, dir));
+		return 1;
+	}
 	if (!neap__recordings_folder(dir) || neap__recordings_having(dir, texts) == 0 ||
 		neap__recordings_having(dir, neap__sound_endings) +
 				neap__recordings_having(dir, neap__event_endings) +

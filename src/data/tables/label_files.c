@@ -4,6 +4,7 @@
 #include "data/tables/csv.h"
 #include "data/tables/label_table.h"
 #include "base/print.h"
+#include "base/quote.h"
 #include "base/units.h"
 
 #include <dirent.h>
@@ -155,6 +156,18 @@ int neap__labels_of(char *room, size_t size, const char *dir, int inside)
 		room[0] = '\0';
 	neap__recordings_free(&all);
 	return found;
+}
+
+const char *neap__labels_option(char room[NEAP__LABELS_TEXT], const char *dir)
+{
+	char table[600];
+	int64_t flat = 0;
+	room[0] = '\0';
+	if (neap__recordings_count(dir, neap__table_endings, &flat) && flat &&
+		!neap__recordings_having(dir, neap__sound_endings) &&
+		neap__labels_of(table, sizeof table, dir, 0))
+		neap__print(room, NEAP__LABELS_TEXT, " --labels %s", neap__quoted(table));
+	return room;
 }
 
 int neap__labels_of_file(char *room, size_t size, const char *path)

@@ -23,6 +23,7 @@
 #include "base/print.h"
 #include "base/struct_size.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,7 @@ struct open_evaluation {
 	struct neap__ranks ranks;
 	struct neap__safetensors file;
 	struct neap_net_options net_options;
+	char *text; /* "text:FILE" for a file that is given without "text:", or NULL */
 	struct neap_net *net;
 	struct neap_dataset *set;
 	struct neap_dataset_info info;
@@ -154,14 +156,23 @@ static int check_name(
 			"%s; neap %s %s text:all.txt",
 			data, command, predicts(options) ? "predict" : "eval",
 			neap__quoted(options->model));
-	if (of_text && !neap__table_named(data) && !neap__recording_named(data) &&
-		!neap__recordings_folder(data) && access(data, F_OK) == 0 &&
-		(!neap__recordings_read(data) || neap__recordings_text(data)))
+	if (of_text && strchr(data, ' ') && !strpbrk(data, "./:") && access(data, F_OK) < 0)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' is not a data set, and the model was trained on a text. To read it "
-			"as a text, pass text:%s",
-			data, data);
+			"there is no file '%.300s'. If it is a text itself, write it to a file: "
+			"printf '%%s' %s > text.txt; neap %s %s text:text.txt",
+			data, neap__quoted(data), predicts(options) ? "predict" : "eval",
+			neap__quoted(options->model));
 	return 0;
+}
+
+/* 1: the file has no other kind by its name, and the model was trained on a text, so it is read as
+ * one. */
+static int is_plain_text(const struct open_evaluation *e, const char *data)
+{
+	return neap__model_kind(&e->file) == NEAP__OF_TEXT && !neap__table_named(data) &&
+	       !neap__recording_named(data) && !neap__recordings_folder(data) &&
+	       access(data, F_OK) == 0 &&
+	       (!neap__recordings_read(data) || neap__recordings_text(data));
 }
 
 /* The command that encodes a table with its targets. */
@@ -319,8 +330,9 @@ static int say_doubts(const struct open_evaluation *e, const struct neap_eval_op
 	return 0;
 }
 
-/* Opens model and data and checks that they fit. */
-static int open_all(struct open_evaluation *e, const struct neap_eval_options *options)
+/* Opens model and data and checks that they fit; the data of `options` becomes text:FILE for a text
+ * that is named by its file alone. */
+static int open_all(struct open_evaluation *e, struct neap_eval_options *options)
 {
 	int64_t max_steps = 0;
 	const struct neap__nir_hints hints = {.dt = options->dt,
@@ -337,6 +349,13 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 		options->compile_cells);
 	if (rc < 0)
 		return neap__fail_in(rc, "%s: ", options->model);
+	if (is_plain_text(e, options->data)) {
+		if (asprintf(&e->text, "text:%s", options->data) < 0) {
+			e->text = NULL;
+			return neap__fail_errno(ENOMEM, "'%s'", options->data);
+		}
+		options->data = e->text;
+	}
 	NEAP_TRY(open_data(e, options));
 	char line[NEAP__TAKEN_TEXT];
 	rc = neap__model_match_features(line, e->set, &e->file);
@@ -443,6 +462,7 @@ static int evaluate_opened(struct neap_eval_result *result, struct open_evaluati
 static void close_all(struct open_evaluation *e)
 {
 	neap__model_class_names_free(e->names, e->net_options.classes);
+	free(e->text);
 	free(e->mean);
 	free(e->deviation);
 	neap_loader_close(e->loader);
@@ -492,11 +512,12 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 			"to NIR graphs only",
 			options->model);
 	NEAP_TRY(neap__ranks_begin(&e->ranks, options->peers));
-	int rc = neap__ranks_agree(&e->ranks, open_all(e, options));
+	struct neap_eval_options named = *options;
+	int rc = neap__ranks_agree(&e->ranks, open_all(e, &named));
 	if (rc == 0)
-		rc = check_ranks(e, options);
+		rc = check_ranks(e, &named);
 	if (rc == 0)
-		rc = evaluate_opened(result, e, options);
+		rc = evaluate_opened(result, e, &named);
 	neap__ranks_end(&e->ranks, rc);
 	close_all(e);
 	return rc;
