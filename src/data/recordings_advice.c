@@ -8,6 +8,7 @@
 #include "data/missing_file.h"
 #include "data/names/pattern_proposal.h"
 #include "data/names/sort_command.h"
+#include "data/tables/event_tables.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/quote.h"
@@ -191,14 +192,15 @@ int neap__recordings_wrong_file(const char *path)
 	static const char *const packed[] = {
 		".gz", ".zip", ".bz2", ".xz", ".tar", ".tgz", ".7z", NULL};
 	static const char *const cameras[] = {".aedat", ".aedat2", ".bag", ".mat", NULL};
-	char advice[300] = "docs/own-data.md lists the kinds of data";
+	char rename[600] = "", advice[1000] = "docs/own-data.md lists the kinds of data";
+	int is_txt = neap__event_texts_advise(rename, sizeof rename, path);
 	if (neap__recordings_text(path) || neap__text_like(path))
 		neap__print(advice, sizeof advice,
 			"If it is a text, pass it to train: neap train --text %.100s. If it is a "
-			"table "
-			"of numbers, rename it to .csv or .tsv; if its lines are events, t x y p, "
-			"to NAME_events.txt",
-			neap__quoted(path));
+			"table of numbers, rename it to .csv or .tsv; if its lines are events, t x "
+			"y p, rename it%s%s",
+			neap__quoted(path), is_txt ? ": " : " to ",
+			is_txt ? rename : "NAME_events.txt");
 	else if (neap__recordings_ends(path, sounds))
 		neap__print(advice, sizeof advice,
 			"neap encode --any-sound reads every kind of sound file that libsndfile "

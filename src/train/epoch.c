@@ -49,25 +49,37 @@ static int diverged(struct neap__trainer *trainer, const char *what, double valu
 	const struct neap_train_options *o = &trainer->options;
 	/* Losses before the first update have seen no backward pass. */
 	const char *detach = updates > 0 || strcmp(what, "loss") != 0 ? detaching(trainer) : NULL;
-	char remedy[200];
+	/* The loss is finite, so that numbers of the backward pass have overflowed: their growth
+	 * over the steps depends on the weights and the surrogate, and clipping comes later. */
+	int overflows = strcmp(what, "gradient norm") == 0 &&
+			o->net.precision != NEAP_DOUBLE && (updates > 0 || o->from);
+	char remedy[300];
 	size_t n;
 
 	trainer->ranks.together = 1;
 	if (updates == 0)
-		n = (size_t)neap__print(remedy, sizeof remedy, "The initial weights cause it: ");
+		n = (size_t)neap__print(remedy, sizeof remedy, "The %s cause it: ",
+			o->from ? "weights of --from" : "initial weights");
 	else
 		n = 0;
 	if (detach)
 		n += (size_t)neap__print(remedy + n, sizeof remedy - n, "%s %s, or ",
 			updates == 0 ? "remove" : "Remove", detach);
-	if (updates == 0)
+	if (updates == 0 && o->from)
+		n += (size_t)neap__print(
+			remedy + n, sizeof remedy - n, "decrease the size of the inputs");
+	else if (updates == 0)
 		neap__print(remedy + n, sizeof remedy - n,
 			"decrease --scale, --recurrent-scale or the size of the inputs");
 	else
-		neap__print(remedy + n, sizeof remedy - n,
+		n += (size_t)neap__print(remedy + n, sizeof remedy - n,
 			o->clip > 0 ? "%s --lr (now %g) or --clip (now %g)"
 				    : "%s --lr (now %g) or set --clip (now off)",
 			detach ? "lower" : "Lower", o->learning_rate, o->clip);
+	if (overflows)
+		neap__print(remedy + n, sizeof remedy - n,
+			"; or pass --precision double, since the gradient exceeds the range of "
+			"single precision before it is clipped");
 	return neap__fail(NEAP_EDIVERGED,
 		"training diverged: the %s is %s in epoch %" PRId64 ", batch %" PRId64
 		". %s%s%.200s",

@@ -94,7 +94,6 @@ KINDS = (  # model, data, words of the line
     ("spikes", "table.csv", ("'table.csv' is a table of numbers", "neap encode DIR --out FILE.h5 --channels 32\n")),
     ("events0", "pool1.h5", ("has 128 input channels", "neap encode ... --pool 2\n")),
     ("classes", "-", ("can only be a recording", "trained on real numbers")),
-    ("text", "t.txt", ("pass text:t.txt",)),
     ("there", "classes.npz", ("'there' is not the folder of a run",)),
     ("spikes", "text:t.txt", ("is a text", "trained on sound")),
     ("classes", "text:t.txt", ("is a text", "trained on real numbers")),

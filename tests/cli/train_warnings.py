@@ -217,6 +217,9 @@ def resumed(folder):
     return None if (WARNINGS["chance"] in first.stderr, WARNINGS["chance"] in again.stderr) == (True, False) else again.stderr
 
 
+OVERFLOWS = "; or pass --precision double, since the gradient exceeds the range of single precision before it is clipped\n"
+
+
 def diverged(folder):
     """A gradient norm or a loss that is nan ends the run: what, where, what to do, and what is kept."""
     data = os.path.join(folder, "long.npz")
@@ -231,7 +234,7 @@ def diverged(folder):
             ("lif:16r:recurrent_scale=1e10:detach=1,li", [], " The initial weights cause it: remove detach=1 from --net, or decrease "
              "--scale, --recurrent-scale or the size of the inputs\n"),
             ("lif:16r:recurrent_scale=0.3:surrogate=triangle:width=3,li", ["--detach", "--lr", "0.1", "--warmup", "0", "--clip", "0", "--batch", "8"],
-             ". Remove --detach, or lower --lr (now 0.1) or set --clip (now off)\n"),
+             ". Remove --detach, or lower --lr (now 0.1) or set --clip (now off)" + OVERFLOWS),
             (unstable, [*step, "--detach", "--clip", "0"], " in epoch 1, batch 2. Lower --lr (now 1e+06) or set --clip (now off)\n"),
             (unstable, [*step, "--clip", "0"], " in epoch 1, batch 2. Lower --lr (now 1e+06) or set --clip (now off)\n"),
             (unstable, [*step, "--clip", "1e9", "--snapshot", "1us"], " in epoch 1, batch 2. Lower --lr (now 1e+06) or --clip "

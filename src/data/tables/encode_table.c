@@ -111,16 +111,14 @@ static int count_row(struct table_work *w)
 			"sample '%.100s' has no row in '%.100s', which lists files: each is one "
 			"sample. Pass --drop %s instead of --sample-column",
 			w->table.sample, o->labels, neap__table_drop(&w->table, o->sample_column));
-	const struct neap__label_row *first = w->labels.row; /* by name */
-	/* The heading of the table of labels may be a row of it: it is line 1. */
-	first += w->labels.count > 1 && first->line == 1;
 	return w->label
 		       ? 0
 		       : neap__table_wrong(&w->table,
 				 "sample '%.100s' has no row in '%.100s', which lists '%.100s' and "
 				 "so on. Add its target there, pass another table of labels, or "
 				 "remove its rows",
-				 w->table.sample, o->labels, first->sample);
+				 w->table.sample, o->labels,
+				 neap__label_table_example(&w->labels));
 }
 
 /* The fields of the row's targets and where they stand; NULL: it brings none. */
@@ -353,7 +351,7 @@ static int check_files(const struct table_work *w)
 		"--labels: '%s' has no row for any file of '%s'. It names '%.100s', but the files "
 		"are "
 		"'%.100s' and so on. Correct the names in the first column",
-		w->options->labels, w->table.dir, w->labels.row[0].sample,
+		w->options->labels, w->table.dir, neap__label_table_example(&w->labels),
 		neap__recordings_below(all->file[0].path, w->table.dir));
 }
 

@@ -135,6 +135,16 @@ int neap__label_table_select(
 	return rc;
 }
 
+const char *neap__label_table_example(const struct neap__label_table *table)
+{
+	static const char of_names[] = "0123456789.";
+	const struct neap__label_row *row = table->row; /* sorted by name */
+	/* Most names of samples have digits or an extension, and headings have none. */
+	int headed = table->count > 1 && row->line == 1 && !strpbrk(row->sample, of_names) &&
+		     strpbrk(row[1].sample, of_names);
+	return row[headed].sample;
+}
+
 void neap__label_table_free(struct neap__label_table *table)
 {
 	for (int64_t i = 0; i < table->count; i++) {
