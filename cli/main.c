@@ -19,11 +19,10 @@ static const struct {
 };
 
 #define EVALUATE "use: neap eval RUN DATA"
-#define TRAIN "use: neap train DATA --out run"
+#define TRAIN "use: neap train DATA --out NEW"
 #define PREDICT "use: neap predict RUN DATA"
 #define TUNE                                                                                       \
-	"to continue from the weights of a run on other data: neap train DATA --from RUN --out "   \
-	"tuned"
+	"to continue from the weights of a run on other data: neap train DATA --from RUN --out NEW"
 #define GENERATE                                                                                   \
 	"generating text is not supported. The scores of the next character at each step: neap "   \
 	"predict RUN DATA"

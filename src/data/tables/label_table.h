@@ -22,9 +22,9 @@ struct neap__label_table {
 };
 
 /* Reads a table; `table` is all zero before and is freed in any case. 0, NEAP_EFORMAT or -errno. */
+int neap__label_table_read(struct neap__label_table *table, const char *path);
 /* A name in its first column, as an example: not that of a heading. */
 const char *neap__label_table_example(const struct neap__label_table *table);
-int neap__label_table_read(struct neap__label_table *table, const char *path);
 /*
  * Keeps the targets in the columns of these names, separated by commas, in their order. The first
  * line has the names. 0, -ENOMEM, or NEAP_EUSAGE if there are no such columns: `path` is the table,
