@@ -43,7 +43,7 @@ struct encode_request {
 	struct cli_list split, without;
 	const char *dir;
 	int is_long, parts_doubted; /* 1: recordings or events; doubt_parts is done */
-	const char *given; /* the options as words of a command, for advice */
+	const char *given;	    /* the options as words of a command, for advice */
 	int json, force, polarity, header, missing, strict;
 	struct cli_skipped skipped;
 	char *text;  /* of --classes */
@@ -66,8 +66,9 @@ static void doubt_parts(struct encode_request *r)
 {
 	int selected = r->split.count || r->without.count;
 	if (!r->parts_doubted && !selected)
-		cli_encoded_parts(r->dir, !r->options.label && !r->table.labels && !r->table.targets,
-			r->given, doubt, r);
+		cli_encoded_parts(r->dir,
+			!r->options.label && !r->table.labels && !r->table.targets, r->given, doubt,
+			r);
 	r->parts_doubted = 1;
 }
 

@@ -4,12 +4,10 @@
 #include "confusion.h"
 #include "json_report.h"
 #include "rank_process.h"
-#include "train/model.h"
-#include "train/model_file.h"
+#include "train/reports/text_loss.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 #include <neap/train.h>
 
 static const char examples[] = "  neap eval run test.h5\n"
@@ -97,21 +95,9 @@ static int print_json(
 }
 
 /* 1: the loss of a text, whose unit is nats per character. */
-static int is_of_characters(
-	const struct neap_eval_options *o, const struct neap_eval_result *r)
+static int is_of_characters(const struct neap_eval_options *o, const struct neap_eval_result *r)
 {
-	struct neap__safetensors file = {0};
-	int is = 0;
-
-	if (r->target != NEAP_TARGET_LABELS || r->judged == 0)
-		return 0;
-	if (neap__model_file_read(&file, o->model, NULL) == 0) {
-		const char *loss = neap__safetensors_meta(&file, "neap.loss");
-		is = neap__model_kind(&file) == NEAP__OF_TEXT &&
-		     (!loss || strcmp(loss, "cross-entropy") == 0);
-	}
-	neap__safetensors_free(&file);
-	return is;
+	return r->target == NEAP_TARGET_LABELS && r->judged > 0 && neap__text_loss(o->model);
 }
 
 static int print_text(const struct neap_eval_result *r, int of_characters)

@@ -51,11 +51,13 @@ int cli_export(int argc, char **argv)
 	if (!o.nir)
 		return cli_usage("export",
 			"--nir FILE is missing: the NIR graph to write, such as --nir net.nir");
-	static const char *const others[] = {".onnx", ".pt", ".pth", ".tflite", ".pb", ".safetensors"};
+	static const char *const others[] = {
+		".onnx", ".pt", ".pth", ".tflite", ".pb", ".safetensors"};
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (cli_ends_in(o.nir, others[i]))
 			return cli_usage("export",
-				"--nir: '%s' has the extension of another format, but export writes "
+				"--nir: '%s' has the extension of another format, but export "
+				"writes "
 				"NIR graphs only. Use .nir; the weights are in "
 				"RUN/model.safetensors, which PyTorch's package safetensors reads",
 				o.nir);

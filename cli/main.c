@@ -22,7 +22,8 @@ static const struct {
 #define TRAIN "use: neap train DATA --out NEW"
 #define PREDICT "use: neap predict RUN DATA"
 #define TUNE                                                                                       \
-	"to continue from the weights of a run on other data: neap train DATA --from RUN --out NEW"
+	"to continue from the weights of a run on other data: neap train DATA --from RUN --out "   \
+	"NEW"
 #define GENERATE                                                                                   \
 	"generating text is not supported. The scores of the next character at each step: neap "   \
 	"predict RUN DATA"
@@ -80,7 +81,7 @@ static const char *fill_in(char room[1200], const char *instead, int argc, char 
 	while (*instead && n < 1000) {
 		const char *word = strncmp(instead, "RUN", 3) == 0 && run     ? run
 				   : strncmp(instead, "DATA", 4) == 0 && data ? data
-									     : NULL;
+									      : NULL;
 		/* A quoted command does not take a quoted word. */
 		if (word && !strchr(instead, '\'')) {
 			n += (size_t)snprintf(room + n, 1200 - n, "%.400s", neap__quoted(word));

@@ -379,7 +379,8 @@ static int unknown_option(
 		return cli_usage(command->name,
 			"unknown option '--checkpoint'; use '--snapshot TIME' for the time between "
 			"snapshots of the weights, such as 60s, or '--checkpoints %.*s' for the "
-			"number of checkpoints of a forward pass. 'neap %s --help' lists all options",
+			"number of checkpoints of a forward pass. 'neap %s --help' lists all "
+			"options",
 			(int)strspn(value, "0123456789"), value, command->name);
 	if (cli_foreign_name(instead, command, text, n)) {
 		put_steps(instead, value);

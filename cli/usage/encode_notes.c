@@ -215,8 +215,8 @@ void cli_encoded_parts(const char *dir, int by_folder, const char *given,
 	if (in.parts != 2)
 		return;
 	for (int i = 0; i < 2; i++)
-		snprintf(path[i], sizeof path[i], "%.*s/%.90s", NEAP__QUOTED_BYTES, dir,
-			in.part[i]);
+		snprintf(
+			path[i], sizeof path[i], "%.*s/%.90s", NEAP__QUOTED_BYTES, dir, in.part[i]);
 	/* Files that are directly in a part take its name as their class. */
 	for (int i = 0; by_folder && i < 2; i++) {
 		flat = 0;
@@ -235,8 +235,7 @@ void cli_encoded_parts(const char *dir, int by_folder, const char *given,
 		in.part[0], in.part[1], dir,
 		files ? "become classes" : "are merged into one data set",
 		files ? ", with --label if the file names contain the class" : "",
-		neap__quoted(path[0]), in.part[0], given, neap__quoted(path[1]), in.part[1],
-		given);
+		neap__quoted(path[0]), in.part[0], given, neap__quoted(path[1]), in.part[1], given);
 	doubt(user, line);
 }
 

@@ -133,8 +133,7 @@ int neap__recordings_lone(const char *path, int events);
 /* The same for a table, or a table of labels. tables/lone_table.c. Opens no file with HDF5. */
 int neap__table_lone(const char *path);
 /* The folder of class folders that the file is in: 1 and its path; 0: none. */
-int neap__recordings_above(
-	char *room, size_t size, const char *path, const char *const *endings);
+int neap__recordings_above(char *room, size_t size, const char *path, const char *const *endings);
 /* 1: by its ending, the file is a text. */
 int neap__recordings_text(const char *path);
 /* 1: by its ending, encode reads the file. */

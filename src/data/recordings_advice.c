@@ -8,7 +8,6 @@
 #include "data/missing_file.h"
 #include "data/names/pattern_proposal.h"
 #include "data/names/sort_command.h"
-#include "data/tables/event_tables.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/quote.h"
@@ -192,8 +191,11 @@ int neap__recordings_wrong_file(const char *path)
 	static const char *const packed[] = {
 		".gz", ".zip", ".bz2", ".xz", ".tar", ".tgz", ".7z", NULL};
 	static const char *const cameras[] = {".aedat", ".aedat2", ".bag", ".mat", NULL};
-	char rename[600] = "", advice[1000] = "docs/own-data.md lists the kinds of data";
-	int is_txt = neap__event_texts_advise(rename, sizeof rename, path);
+	char rename[600], renamed[300], advice[1000] = "docs/own-data.md lists the kinds of data";
+	int is_txt = neap__recordings_ends(path, (const char *const[]){".txt", NULL});
+	neap__print(renamed, sizeof renamed, "%.*s_events.txt", is_txt ? (int)strlen(path) - 4 : 0,
+		path);
+	neap__print(rename, sizeof rename, "mv %s %s", neap__quoted(path), neap__quoted(renamed));
 	if (neap__recordings_text(path) || neap__text_like(path))
 		neap__print(advice, sizeof advice,
 			"If it is a text, pass it to train: neap train --text %.100s. If it is a "

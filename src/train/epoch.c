@@ -51,15 +51,15 @@ static int diverged(struct neap__trainer *trainer, const char *what, double valu
 	const char *detach = updates > 0 || strcmp(what, "loss") != 0 ? detaching(trainer) : NULL;
 	/* The loss is finite, so that numbers of the backward pass have overflowed: their growth
 	 * over the steps depends on the weights and the surrogate, and clipping comes later. */
-	int overflows = strcmp(what, "gradient norm") == 0 &&
-			o->net.precision != NEAP_DOUBLE && (updates > 0 || o->from);
+	int overflows = strcmp(what, "gradient norm") == 0 && o->net.precision != NEAP_DOUBLE &&
+			(updates > 0 || o->from);
 	char remedy[300];
 	size_t n;
 
 	trainer->ranks.together = 1;
 	if (updates == 0)
-		n = (size_t)neap__print(remedy, sizeof remedy, "The %s cause it: ",
-			o->from ? "weights of --from" : "initial weights");
+		n = (size_t)neap__print(remedy, sizeof remedy,
+			"The %s cause it: ", o->from ? "weights of --from" : "initial weights");
 	else
 		n = 0;
 	if (detach)

@@ -277,7 +277,8 @@ static int refuse_torch(const char *path)
 {
 	return neap__fail(NEAP_EFORMAT,
 		"'%s' is a file of PyTorch, not a safetensors file. If it is a state dict with "
-		"tensors named as docs/weights.md lists them, and RUN is a run of the same network, "
+		"tensors named as docs/weights.md lists them, and RUN is a run of the same "
+		"network, "
 		"this command writes given.safetensors, to be passed instead: python3 -c \"import "
 		"torch, safetensors, safetensors.torch as s; d = torch.load(%s, "
 		"map_location='cpu'); f = safetensors.safe_open('RUN/model.safetensors', 'pt'); "

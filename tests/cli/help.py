@@ -118,7 +118,7 @@ def mistakes():
             (["bench", "kernel"], "did you mean 'kernels'?"),
             (["study", "schedule", "--out", "x"], "did you mean 'schedules'?"),
             (["train", "x", "--epoch", "3"], "'--epochs'? 'neap train --help' lists them"),
-            (["train", "x", "--config", "absent"], "cannot read 'absent'"),
+            (["train", "x", "--config", "absent"], "there is no file 'absent'"),
             (["train", "x", "--resume", "--config", "x"], "--config cannot be combined with --resume"),
             (["train", "x", "--beta", "1"], "--beta: '1' is out of range"),
             (["train", "x", "--tau", "20"], "'20' has no unit. Did you mean 20ms or 20s?"),

@@ -35,7 +35,7 @@ def lines(folder):
     yield ["predict", "tx", "text:t.txt", "--json", "--out", "x.csv"], ("x.csv", ".jsonl")
     yield ["predict", "tx", "empty.wav"], ("'empty.wav' is empty",)
     yield ["encode", "sounds", "--out", "x.h5", "--label", "(.*)", "--strict"], ("empty.wav' is empty",)
-    yield ["predict", "tx", "t.txt"], ("text:t.txt",)
+    yield ["predict", "tx", "the function"], ("neap predict 'tx' text:text.txt",)
     yield ["train", "t.txt"], ("text:t.txt",)
     yield ["train", "text:t.txt", "--rate-upper", "20"], ("has no unit", "20Hz?")
     yield ["train", "text:t.txt", "--rate-upper", "2kHz"], ("between 0Hz and 1000Hz",)

@@ -163,8 +163,8 @@ static void removal(
 			neap__text_add(&list, "\\%03o", (unsigned)c);
 	}
 	if (list.data && ascii)
-		neap__print(room, size, "%s: tr -d '%s' < %s > known.txt", count == 1 ? "it" : "them",
-			list.data, neap__quoted(path));
+		neap__print(room, size, "%s: tr -d '%s' < %s > known.txt",
+			count == 1 ? "it" : "them", list.data, neap__quoted(path));
 	else if (list.data)
 		neap__print(room, size,
 			"%s: python3 -c \"t = open(%s, encoding='utf-8', newline='').read(); "

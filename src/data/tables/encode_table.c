@@ -117,8 +117,7 @@ static int count_row(struct table_work *w)
 				 "sample '%.100s' has no row in '%.100s', which lists '%.100s' and "
 				 "so on. Add its target there, pass another table of labels, or "
 				 "remove its rows",
-				 w->table.sample, o->labels,
-				 neap__label_table_example(&w->labels));
+				 w->table.sample, o->labels, neap__label_table_example(&w->labels));
 }
 
 /* The fields of the row's targets and where they stand; NULL: it brings none. */

@@ -18,7 +18,10 @@ enum { PATH = 1024, COMMAND = NEAP__DETAIL_BYTES - 300 };
 static void folder_of(char room[PATH], const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	neap__print(room, PATH, "%.*s", !slash ? 1 : slash > path ? (int)(slash - path) : 1,
+	neap__print(room, PATH, "%.*s",
+		!slash	       ? 1
+		: slash > path ? (int)(slash - path)
+			       : 1,
 		slash ? path : ".");
 }
 
@@ -66,7 +69,8 @@ static int labelled(char *room, size_t size, const char *path)
 	}
 	if (!listed_folder(dir, path) && !neap__labels_name(path, dir))
 		return 0;
-	if (!neap__recordings_having(dir, neap__sound_endings) && neap_encode_is_table(dir)) {
+	if (!neap__recordings_having(dir, neap__sound_endings) &&
+		neap__recordings_having(dir, neap__table_endings)) {
 		neap__print(room, size,
 			"neap encode %s --out FILE.h5 --labels %s%s; neap train FILE.h5",
 			neap__quoted(dir), neap__quoted(path),
