@@ -4,6 +4,7 @@
 import csv
 import io
 import json
+import math
 import os
 import select
 import signal
@@ -55,6 +56,25 @@ def distinct(folder):
         return f"{table}"
     kinds = neap_json("eval", "tx", "text:t.txt", cwd=folder)["classes"]
     return None if [kind["name"] for kind in kinds] == names else f"{kinds}"
+
+
+def characters(folder):
+    """The loss of a text in nats and bits, the rows of its most frequent characters, and a text by the name of its file alone."""
+    text = "".join(chr(256 + k % (k // 40 + 1)) for k in range(2400))
+    with open(os.path.join(folder, "kinds.txt"), "w", encoding="utf-8") as out:
+        out.write(text)
+    neap("train", "text:kinds.txt", *TRAIN, "--out", "kinds", cwd=folder)
+    said = neap("eval", "kinds", "kinds.txt", cwd=folder).stdout
+    report = neap_json("eval", "kinds", "text:kinds.txt", cwd=folder)
+    if f"loss per character: {report['loss']:.4f} nats, which are {report['bits_per_character']:.4f} bits\n" not in said or \
+            abs(report["bits_per_character"] * math.log(2) - report["loss"]) > 1e-12:
+        return said
+    counts = sorted((kind["steps"] for kind in report["classes"]), reverse=True)[:20]
+    rows = [int(line.split()[2]) for line in said.split("taken for\n")[1].splitlines()[:20]]
+    if sorted(rows, reverse=True) != counts or not said.endswith("\nand 40 less frequent classes; --json has all\n"):
+        return said
+    plain, named = (neap("predict", "kinds", name, cwd=folder).stdout for name in ("kinds.txt", "text:kinds.txt"))
+    return None if plain == named and plain else "answers to the file differ from those to text:FILE"
 
 
 def comes_next(folder):
@@ -203,7 +223,8 @@ def main():
         for args, needles in lines(folder):
             tap.check(" ".join(args), said(args, *needles, folder=folder))
         tap.run("a dt that the graph says", same_dt, folder)
-        tap.run("names of control characters", distinct, folder)
+        tap.run("names of control characters", distinct, characters, folder)
+        tap.run(characters.__doc__, characters, folder)
         tap.run(comes_next.__doc__, comes_next, folder)
         tap.run("classes without names", numbered, folder)
         tap.run("endings of --out", written, folder)

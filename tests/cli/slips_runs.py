@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import zipfile
 
 from harness import Folder, Tap, neap, need
 
@@ -61,6 +62,8 @@ SLIPS = (  # the command, and what its line has
     ("train data.npz --fresh-readout", "--fresh-readout requires --from"),
     ("train data.npz --from cls --net lstm:8,li", "--net 'lstm:8,li' does not fit", "--from 'cls'", "Remove --net", "--net gru:4,li"),
     ("train data.npz --from wide.npz", "wide.npz: it is not a safetensors file, but an archive such as .npz", "the folder of a run"),
+    ("train data.npz --from net.pth", "'net.pth' is a file of PyTorch, not a safetensors file", "torch.load('net.pth', map_location='cpu')", "given.safetensors"),
+    ("eval net.pth data.npz", "'net.pth' is a file of PyTorch", "docs/weights.md"),
     ("train data.npz --from CLS", "cannot read 'CLS'", "Did you mean 'cls'?"),
     ("train data.npz --from cls/last", "Did you mean 'cls/last.safetensors'?"),
     ("train data.npz --from notes", "'notes' is not the folder of a run", "the --out of 'neap train'"),
@@ -247,6 +250,8 @@ def prepare(folder):
                          "numbers": {"x": x, "y": x.mean(1)}, "wide": {"x": rng.normal(size=(20, 5, 3)), "y": np.arange(20) % 2}, "bare": {"x": x},
                          "large": {"x": 1000 * x, "y": np.arange(20) % 2}, "long": {"x": rng.normal(size=(20, 60, 2)), "y": np.arange(20) % 2}}.items():
         np.savez(os.path.join(folder, name + ".npz"), **arrays)
+    with zipfile.ZipFile(os.path.join(folder, "net.pth"), "w") as out:
+        out.writestr("net/data.pkl", bytes(300))
     for kind in "ab":
         os.makedirs(os.path.join(folder, "cams", kind))
         for i in range(3):
