@@ -223,7 +223,7 @@ def main():
         for args, needles in lines(folder):
             tap.check(" ".join(args), said(args, *needles, folder=folder))
         tap.run("a dt that the graph says", same_dt, folder)
-        tap.run("names of control characters", distinct, characters, folder)
+        tap.run("names of control characters", distinct, folder)
         tap.run(characters.__doc__, characters, folder)
         tap.run(comes_next.__doc__, comes_next, folder)
         tap.run("classes without names", numbered, folder)
