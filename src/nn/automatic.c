@@ -13,8 +13,8 @@
 const char *neap__automatic_spec(const struct neap_net_options *o, int numbers)
 {
 	const struct neap_net_options usual = NEAP_NET_OPTIONS_INIT;
-	int spiking = o->reset != usual.reset || o->reset_value != usual.reset_value ||
-		      o->detach || o->surrogate != usual.surrogate || o->width != usual.width ||
+	int spiking = o->reset != usual.reset || o->reset_value != usual.reset_value || o->detach ||
+		      o->surrogate != usual.surrogate || o->width != usual.width ||
 		      o->height != usual.height || o->support != usual.support ||
 		      o->threshold != usual.threshold || o->tau != usual.tau || o->euler ||
 		      o->learn != usual.learn || o->smooth;

@@ -95,8 +95,8 @@ enum {
 	DEVICE_MATH_BIG_ROOM = 2 * (DEVICE_BIG_TILE + 8) * DEVICE_MATH_BIG_TERMS,
 	DEVICE_STRIP = 32,	 /* units of a block of replay_currents: a warp */
 	DEVICE_STRIP_WARPS = 32, /* of such a block, at most */
-	DEVICE_TURN_SIDE = 32, /* rows and columns of a block of turn_weights */
-	DEVICE_DELAY_TERMS = 4 /* terms that a block of delay_gradients computes at a time */
+	DEVICE_TURN_SIDE = 32,	 /* rows and columns of a block of turn_weights */
+	DEVICE_DELAY_TERMS = 4	 /* terms that a block of delay_gradients computes at a time */
 };
 
 /* Bits of a weight without a connection, where there are places for all: those of no number. */
