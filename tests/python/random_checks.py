@@ -134,7 +134,7 @@ def process_out_of_bounds(grown, memory, results):
 
 # Findings
 
-class Timeout(Exception):
+class Timeout(BaseException):  # code that catches any Exception does not take it for a failure of its own
     pass
 
 

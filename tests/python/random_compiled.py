@@ -61,7 +61,7 @@ class CompiledCase(Case):
         finally:
             groups.Group = kept
         COUNTS["compiled" if made and told.plan is not None else "not compiled"] += 1
-        if made and self.end != "second":
+        if made and not told.uncompiled and self.end != "second":
             before = self.results.setdefault(told.group, found)
             differ = [name for name, x in found.items() if x is not None and before.get(name) is not None
                       and not like_bits(x, before[name])]

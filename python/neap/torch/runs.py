@@ -11,6 +11,7 @@ from ..player import Backend
 from .checks import Hashes
 from .device import Cast, Generators, get_rng, set_rng, uncached
 from .heap import Heap
+from .interrupts import passed_on
 from .layouts import bits, dense, flipped
 from .leaves import alive, cut, differentiable, each, laid, leaves_of, packed, restored, summed
 from .measure import (CPU, Counter, Reachable, Samples, Uncounted, Walked, addresses, behind, captured, hooked, mark,
@@ -362,9 +363,10 @@ class Run(Backend):
         sizer = Sizer(self.excluded, self._goes(t0), self.memory)
         try:
             found = self._recorded(state, t0, t1, False, self._counting(None) if self.walk else sizer, kind)
-        except Exception:
+        except Exception as error:
             if not sizer.asked:
                 raise
+            passed_on(error)
             found = self._recorded(state, t0, t1, False, self._counting(None), kind)
         assert found is not None
         return found[0], found[2] + (apart(state.leaves, self.excluded, self.caller, self.memory) if self.stored

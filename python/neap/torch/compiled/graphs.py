@@ -16,6 +16,7 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 import torch
 
 from ...errors import stack_level
+from ..interrupts import passed_on
 from ..measure import Memory
 from ..trees import equal
 
@@ -102,6 +103,7 @@ class Replayed:
             try:
                 self._capture(given, places)
             except RuntimeError as error:
+                passed_on(error)
                 return self._without(str(error).strip().split("\n")[0].rstrip("."), given)
         loose = [k for k in range(len(given)) if k not in self._fixed]
         for k in loose:
@@ -110,20 +112,21 @@ class Replayed:
         self._replay()
         found = [None if x is None else x.clone() for x in self._results]
         if self._compared < COMPARED:
-            self._compared += 1
             wanted = list(self._function(*given))
             if not all([a is b is None or a is not None and b is not None and equal(a, b)
                         for a, b in zip(found, wanted)]):
                 return self._without("a replay has other results than an ordinary call", given)
+            self._compared += 1
         return found
 
     def _capture(self, given: Sequence[torch.Tensor], places: List[int]) -> None:
-        self._moves, self._compared = self._moves + 1, 0
-        self._given = [x.detach() if k in self._fixed else x.detach().clone() for k, x in enumerate(given)]
-        self._replay, self._results = self._graphs.capture(lambda: list(self._function(*self._given)))
-        self._places = places
-        if any([x is not None and x.device != self._graphs.device for x in self._results]):
+        static = [x.detach() if k in self._fixed else x.detach().clone() for k, x in enumerate(given)]
+        replay, results = self._graphs.capture(lambda: list(self._function(*static)))
+        if any([x is not None and x.device != self._graphs.device for x in results]):
             raise RuntimeError("a result is not on the device")
+        # All together: an earlier capture replays with its own buffers if this one was interrupted.
+        self._moves, self._compared, self._places = self._moves + 1, 0, places
+        self._given, self._replay, self._results = static, replay, results
 
     def _without(self, why: str, given: Sequence[torch.Tensor]) -> Results:
         """Calls the function, now and from now on, without a graph."""

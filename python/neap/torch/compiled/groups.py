@@ -11,6 +11,7 @@ import torch
 
 from ...errors import UsageError
 from ..device import get_rng, set_rng
+from ..interrupts import passed_on
 from ..measure import GRAPH, address
 from ..runs import State
 from ..trees import equal
@@ -125,8 +126,9 @@ class Group:
         """
         if self.ready:
             return
-        plain, self._functions = self._functions, [_Lazy(module) for module in self._functions]
+        plain, made = self._functions, [_Lazy(module) for module in self._functions]
         try:
+            self._functions = made[:]
             reset()
             first, after = self.advance(primals), now()
             reset()
@@ -134,19 +136,22 @@ class Group:
             same = equal(after, now())
             self.backward(primals, tape, self.tangents([None] * len(self._like)))
         except Exception as error:
-            self._functions = plain
+            passed_on(error)
             raise Untraceable(f"the compiler failed: {reason(error)}") from error
+        finally:
+            self._functions = plain  # until all is known: an interruption at any line leaves a traced group
         if not same or not all(map(equal, first, second)):  # kernels round differently
-            self._functions[0] = self._functions[1]
-        self.nbytes = max(self.nbytes, _tape_bytes(sum(map(self._rounded, dict(map(address, tape)).values())), len(tape)))
+            made[0] = made[1]
+        nbytes = _tape_bytes(sum(map(self._rounded, dict(map(address, tape)).values())), len(tape))
         sizes = [address(x) for x in (*second, *tape)]
-        self._loose = [size != x.numel() * x.element_size() or sizes.count((at, size)) > 1
-                       for x, (at, size) in zip(second[:len(self._loose)], sizes)]
+        loose = [size != x.numel() * x.element_size() or sizes.count((at, size)) > 1
+                 for x, (at, size) in zip(second[:len(self._loose)], sizes)]
         graphs = graphs_of(primals[0].device) if primals and not self.joint.random else None
+        functions: List[Callable[..., Any]] = [*made]
         if graphs is not None:
-            self._functions = [Replayed(function, fixed, graphs)
-                               for function, fixed in zip(self._functions, self._fixed)]
-        self.ready = True
+            functions = [Replayed(function, fixed, graphs) for function, fixed in zip(made, self._fixed)]
+        nbytes = max(self.nbytes, nbytes)
+        self._functions, self._loose, self.nbytes, self.ready = functions, loose, nbytes, True
 
 
 def _apart(found: Sequence[Any], wanted: Sequence[Any]) -> float:
@@ -200,20 +205,27 @@ class Groups:
             raise Untraceable(why)
         try:
             made = _Making(run, start, count, outside)
-        finally:
-            after = values()
-            if len(after) != len(before):
-                self._volatile = None
-            elif self._volatile is not None:
-                self._volatile |= {i for i, (a, b) in enumerate(zip(before, after)) if a != b}
+        except Untraceable:
+            self._learn(before, values())
+            raise
+        self._learn(before, values())
         key = self._key(run, start, count, before)
-        group = self._found.pop(key, None)
+        group = self._found.get(key)
         # Values cannot show everything that a step depends on (a replaced function, a frozen parameter, a class
         # attribute), so results and gradients of an existing group are compared with the step in each call.
-        self._found[key] = group if group is not None and made.fits(group) else made.group()
+        found = group if group is not None and made.fits(group) else made.group()
+        self._found.pop(key, None)
+        self._found[key] = found
         while len(self._found) > MOST:
             del self._found[next(iter(self._found))]
-        return self._found[key]
+        return found
+
+    def _learn(self, before: List[str], after: List[str]) -> None:
+        """Notes which values complete steps changed."""
+        if len(after) != len(before):
+            self._volatile = None
+        elif self._volatile is not None:
+            self._volatile |= {i for i, (a, b) in enumerate(zip(before, after)) if a != b}
 
     def _stable(self, values: List[str]) -> Tuple[str, ...]:
         hidden = self._volatile

@@ -11,6 +11,7 @@ from typing import Any, Callable, List, NamedTuple, NoReturn, Sequence, Tuple
 import torch
 
 from ...errors import Error
+from ..interrupts import passed_on
 from ..leaves import differentiable, leaves_of
 from ..measure import Uncounted, mark
 from ..runs import Run
@@ -219,6 +220,7 @@ def traced(steps: Steps, primals: List[torch.Tensor], tangents: List[torch.Tenso
     except Untraceable:
         raise
     except Exception as error:  # anything that make_fx does not support
+        passed_on(error)
         raise Untraceable(reason(error)) from error
     forward = steps.states + steps.outputs
     return Joint(graph, steps.states, forward, len(tangents), constants, steps.adjoint, steps.columns, steps.wanted,
