@@ -3,6 +3,7 @@
 cannot be traced. Most tests run the graphs without a compiler, which takes a second per step."""
 import os
 import random
+import signal
 import warnings
 
 import pytest
@@ -426,6 +427,82 @@ def test_what_cannot_be_captured_is_called(captured, recwarn):
     graphs = captured()
     gradients(scanned, Drop(), group=4)  # draws random numbers
     assert graphs.captures == 0
+
+
+class Late(Exception):
+    """What a signal handler raises."""
+
+
+@pytest.fixture
+def alarm():
+    """A function that raises a signal whose handler raises an exception of the given type."""
+    def handler(*_):
+        raise types[-1]("too late")
+    types, before = [], signal.signal(signal.SIGUSR1, handler)
+
+    def ring(one):
+        types.append(one)
+        signal.raise_signal(signal.SIGUSR1)
+    yield ring
+    signal.signal(signal.SIGUSR1, before)
+
+
+@needs_2
+@pytest.mark.parametrize("where, kind", [("trace", Late), (1, Late), (2, KeyboardInterrupt), ("call", Late)])
+def test_an_exception_of_a_signal_handler_ends_the_call_and_is_no_failure(where, kind, alarm, monkeypatch):
+    """While a group is traced, while one of its functions is compiled, and while a compiled function runs."""
+    made, on, compiled = Gru(), [True], [0]
+
+    def compiled_once(module, given):
+        assert isinstance(module, torch.fx.GraphModule)
+        compiled[0] += 1
+        if on and compiled[0] - 1 == where:
+            try:
+                alarm(kind)
+            except Exception as error:  # PyTorch's compiler raises its own instead
+                raise RuntimeError("the compiler failed") from error
+
+        def call(*given):
+            if on and where == "call" and compiled[0] == 3:
+                alarm(kind)
+            return module(*given)
+        return call
+
+    def traced(h, x, t):
+        if on and type(t) is not int:
+            alarm(kind)
+        return made(h, x, t)
+    step = traced if where == "trace" else made  # without other objects of Python, which would be traced again
+    monkeypatch.setattr("neap.torch.compiled.groups.compiled", compiled_once)
+    x = torch.randn(8, B, I, generator=torch.Generator().manual_seed(2)).requires_grad_()
+    with pytest.raises(kind, match="too late"):
+        nt.scan(step, started(Gru), x, params=made, group=2, compile=True)
+    on.clear()
+    wanted = gradients(scanned, Gru(), steps=8, group=2)
+
+    def again(made, *given, **more):
+        return scanned(step, *given, params=made, **more)
+    same(gradients(again, made, steps=8, group=2, memory="1T", costs=COSTS), wanted)
+    told = nt.report()
+    same(gradients(again, made, steps=8, group=2, memory=told.charged + told.counted_peak // 2, costs=COSTS), wanted)
+    assert nt.report().extra_steps > 0 and nt.report().uncompiled == ""
+
+
+@needs_2
+def test_an_interrupted_capture_leaves_none(captured, alarm):
+    """Arguments are not copied to buffers that an earlier capture does not read."""
+    graphs = captured()
+    def times(x, w):
+        return [x * w]
+    made, x, w = replays.Replayed(times, [1], graphs), torch.ones(3), torch.full((3,), 2.0)
+    assert made(x, w)[0].eq(2).all() and graphs.captures == 1
+    ready, graphs.capture = graphs.capture, lambda call: alarm(Late)
+    with pytest.raises(Late):
+        made(x, w.clone())
+    graphs.capture = ready
+    for value in (3, 4, 5, 6):
+        assert made(torch.full((3,), float(value)), w)[0].eq(2 * value).all()
+    assert graphs.captures == 2
 
 
 @needs_2

@@ -120,11 +120,11 @@ class Replayed:
         return found
 
     def _capture(self, given: Sequence[torch.Tensor], places: List[int]) -> None:
+        self._replay, self._given, self._results = None, [], []  # an interrupted capture leaves none
         static = [x.detach() if k in self._fixed else x.detach().clone() for k, x in enumerate(given)]
         replay, results = self._graphs.capture(lambda: list(self._function(*static)))
         if any([x is not None and x.device != self._graphs.device for x in results]):
             raise RuntimeError("a result is not on the device")
-        # All together: an earlier capture replays with its own buffers if this one was interrupted.
         self._moves, self._compared, self._places = self._moves + 1, 0, places
         self._given, self._replay, self._results = static, replay, results
 
