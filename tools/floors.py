@@ -161,7 +161,7 @@ PYTHON = {
     "torch/facts": (["scan_choice", "backends", "group_plans", "player", "stores", "arguments", "compiled", "device", "measure",
                      "offload", "rates", "runs", "timing", "trees"], ["torch"]),
     "torch/attributes": (["errors", "trees"], ["torch"]),
-    "torch/around": (["errors", "attributes"], ["torch"]),
+    "torch/around": (["errors", "attributes", "interrupts"], ["torch"]),
     "torch/axes": (["reports", "trees"], ["torch"]),
     "torch/wrappers": (["errors", "trees"], ["torch"]),
     "torch/double": (["errors", "show", "checks", "device", "measure", "runs", "seeding", "transforms", "trees"], ["torch"]),

@@ -17,6 +17,7 @@ import torch
 
 from ..errors import UsageError, stack_level
 from .attributes import Attributes
+from .interrupts import passed_on
 
 __all__ = ["Around", "Unregistered", "values_around"]
 
@@ -71,8 +72,8 @@ def _found(*steps: Any) -> _Found:
                         rows.append(value)
                     elif name is None:
                         plain.append(value)
-        except Exception:  # any code may run here, for example a property; a weak proxy may be dead
-            continue
+        except Exception as error:  # any code may run here, for example a property; a weak proxy may be dead
+            passed_on(error)
     tensors.update((id(tensor), tensor) for name, tensor in held if name in names)
     return _Found(list(found.values()), list(tensors.values()), list(generators.values()), others, plain)
 
