@@ -150,7 +150,7 @@ PYTHON = {
     "reports": (["errors", "plans", "player", "show"], []),
     "torch/arguments": (["units", "errors", "group_plans", "stores", "around", "device", "layouts", "runs", "trees", "wrappers"], ["torch"]),
     "torch/repeatable": (["errors", "device", "measure", "runs", "trees"], ["torch"]),
-    "torch/interrupts": ([], []),
+    "torch/interrupts": (["signals"], []),
     "torch/compiled/tracing": (["errors", "interrupts", "leaves", "measure", "runs", "seeding", "trees"], ["torch"]),
     "torch/compiled/partition": (["tracing"], ["torch"]),
     "torch/compiled/graphs": (["errors", "interrupts", "measure", "trees"], ["torch"]),

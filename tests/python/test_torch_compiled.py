@@ -460,7 +460,7 @@ def test_an_exception_of_a_signal_handler_ends_the_call_and_is_no_failure(where,
             try:
                 alarm(kind)
             except Exception as error:  # PyTorch's compiler raises its own instead
-                raise RuntimeError("the compiler failed") from error
+                raise RuntimeError("the compiler failed").with_traceback(error.__traceback__) from None
 
         def call(*given):
             if on and where == "call" and compiled[0] == 3:

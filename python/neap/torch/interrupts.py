@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions that end a call from outside, such as a time limit: a signal handler may raise one at any line.
+"""Exceptions that end a call from outside, for example when its time is over: signal handlers may raise them at any line.
 
 Code that catches every exception, because it cannot know which ones PyTorch raises, passes these on: what was running
 did not fail.
 """
 import functools
+import importlib
 import signal
+import sys
 from types import CodeType, TracebackType
 from typing import Any, Optional, Set
 
-__all__ = ["passed_on"]
+from ..signals import Deferred
+
+__all__ = ["imported", "passed_on"]
 
 
 def _handlers() -> Set[CodeType]:
@@ -28,15 +32,27 @@ def _handlers() -> Set[CodeType]:
 
 def passed_on(error: BaseException) -> None:
     """Raises the exception that a signal handler raised, if ``error`` is one or was raised because of one."""
-    handlers, pending, seen = _handlers(), [error], set()
-    while handlers and pending:
-        one = pending.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        pending += [x for x in (one.__context__, one.__cause__) if x is not None]
+    handlers, seen = _handlers(), []
+    one: Optional[BaseException] = error
+    while one is not None and one not in seen:
+        seen.append(one)
+        one = one.__cause__ or one.__context__
+    for one in reversed(seen):  # an exception of PyTorch's may have the traceback of the one that it replaces
         trace: Optional[TracebackType] = one.__traceback__
         while trace is not None:
             if trace.tb_frame.f_code in handlers:
-                raise one
+                try:
+                    raise one
+                finally:
+                    del error, one, seen  # or the traceback would reference itself, and memory be freed late
             trace = trace.tb_next
+
+
+def imported(*names: str) -> None:
+    """Imports modules; signal handlers run afterwards. An interrupted import leaves modules without some of their
+    attributes, with which PyTorch fails in all later calls."""
+    missing = [name for name in names if name not in sys.modules]
+    if missing:
+        with Deferred():
+            for name in missing:
+                importlib.import_module(name)

@@ -11,7 +11,7 @@ import torch
 
 from ...errors import UsageError
 from ..device import get_rng, set_rng
-from ..interrupts import passed_on
+from ..interrupts import imported, passed_on
 from ..measure import GRAPH, address
 from ..runs import State
 from ..trees import equal
@@ -29,6 +29,7 @@ Tensors = Sequence[torch.Tensor]
 def compiled(module: Any, given: Tensors) -> Callable[..., Any]:
     """Compiles a graph module for arguments like ``given``, without the guards of torch.compile, which take longer than
     a small group. Random numbers come from PyTorch's generators."""
+    imported("torch._inductor.compile_fx")
     import torch._inductor as inductor
     with inductor.config.patch(fallback_random=True):
         if hasattr(inductor, "standalone_compile"):  # uses the caches on disk

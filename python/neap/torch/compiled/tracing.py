@@ -11,7 +11,7 @@ from typing import Any, Callable, List, NamedTuple, NoReturn, Sequence, Tuple
 import torch
 
 from ...errors import Error
-from ..interrupts import passed_on
+from ..interrupts import imported, passed_on
 from ..leaves import differentiable, leaves_of
 from ..measure import Uncounted, mark
 from ..runs import Run
@@ -209,8 +209,9 @@ def traced(steps: Steps, primals: List[torch.Tensor], tangents: List[torch.Tenso
 
     :raises Untraceable: if that is not possible.
     """
-    from torch.fx.experimental.proxy_tensor import make_fx
     try:
+        imported("torch.fx.experimental.proxy_tensor", "torch._dynamo")
+        from torch.fx.experimental.proxy_tensor import make_fx
         module, constants = _lifted(make_fx(steps)(primals, tangents))
         graph = module.graph
         if _mutates(graph):  # tracing once more takes about 1 s
