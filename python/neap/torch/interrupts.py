@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions that end a call from outside, for example when its time is over: signal handlers may raise them at any line.
+"""Exceptions from outside, for example when time is over: signal handlers may raise them at any line.
 
 Code that catches every exception, because it cannot know which ones PyTorch raises, passes these on: what was running
 did not fail.
