@@ -434,8 +434,11 @@ static int take_shown(const struct train_setting *s, const json_t *value, void *
 	const char *given = json_string_value(value);
 
 	if (s->kind == TEXT) {
-		if (!given) /* none, where that is the default as well */
-			return json_is_null(value) && !*(const char **)(void *)at ? 0 : -1;
+		if (!given) /* none, where that is the default as well; a run has a network */
+			return json_is_null(value) && !*(const char **)(void *)at &&
+					       s->offset != AT(net.spec)
+				       ? 0
+				       : -1;
 		*(const char **)(void *)at = given;
 		return 0;
 	}

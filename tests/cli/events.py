@@ -703,7 +703,7 @@ def advised(tap, folder, rng):
     follow("a matrix of events", npy(grid), "int64 (5, 4)", {"t": grid[:, 0], "x": grid[:, 1], "p": grid[:, 3]}, "encode")
     follow("HDF5, as v2e writes", h5(events=grid.astype("u4")), "events", {"t": grid[:, 0], "y": grid[:, 2]}, "encode")
     for name, save, command, words in (
-            ("events", npz(t=[1], x=[2], y=[3], p=[0]), "train", "neap encode 'a.npz' --out FILE.h5 --sensor"),
+            ("events", npz(t=[1], x=[2], y=[3], p=[0]), "train", "neap encode FOLDER --out FILE.h5 --sensor 3x4"),
             ("records of events", npy(events[0]), "train", "neap encode 'a.npy' --out FILE.h5 --sensor"),
             ("numbers", npz(x=x, y=y), "encode", "neap train 'a.npz'"), ("numbers of HDF5", h5(x=x, y=y), "encode", "neap train 'a.h5'"),
             ("other names of columns", npz(time=[1], col=[2], row=[3]), "encode", "Save the columns of the events as t, x, y and p"),
