@@ -41,6 +41,39 @@ static size_t step_of(const struct dense_range *r, int width)
 	return (size_t)r->net->batch.samples * (size_t)width;
 }
 
+/* The weights of a tensor, with all places. */
+static const float *places_of(const struct dense_range *r, int tensor, const float *weight)
+{
+	return tensor >= 0 && neap__device_spreads(r->net, tensor) ? r->room->spread[tensor]
+								   : weight;
+}
+
+/* A layer, whose weights have all places. */
+static struct neap__device_dense layer_of(const struct dense_range *r, int l)
+{
+	const struct neap__layer *layer = &r->net->net->layers[l];
+	struct neap__device_dense dense = r->net->dense[l];
+
+	dense.weight = places_of(r, layer->weight, dense.weight);
+	dense.recurrent = places_of(r, layer->recurrent, dense.recurrent);
+	dense.candidate = places_of(r, layer->candidate, dense.candidate);
+	return dense;
+}
+
+/* W of a layer, or of the readout, with all places. */
+static const float *weight_of(const struct dense_range *r, int l)
+{
+	return places_of(r, r->net->net->layers[l].weight,
+		l < r->net->layers ? r->net->dense[l].weight : r->net->readout.weight);
+}
+
+/* Whether this W lacks connections that kernels leave out. */
+static int is_masked(const struct dense_range *r, int l)
+{
+	return r->net->math == DEVICE_EXACT &&
+	       neap__device_spreads(r->net, r->net->net->layers[l].weight);
+}
+
 /* What dropout of a layer lets pass of numbers [t1 - t0][samples][units], times `scale`. */
 static int drop(const struct dense_range *r, int l, const float *from, float *to, float scale)
 {
@@ -56,10 +89,11 @@ static int drop(const struct dense_range *r, int l, const float *from, float *to
 	return neap__launch_drop_outputs(r->on, &a);
 }
 
-/* b + W x of all steps, from the outputs of layer `below`, or with -1 from numbers as inputs. */
-static int add_below(const struct dense_range *r, int below, int is_late, const float *weight,
-	const float *bias, int columns)
+/* b + W x of all steps of layer `l`, from the outputs of the layer below, or numbers as inputs. */
+static int add_below(
+	const struct dense_range *r, int l, int is_late, const float *bias, int columns)
 {
+	int below = l - 1;
 	int units = below < 0 ? r->net->batch.inputs : r->net->dense[below].units;
 	struct dense_product_arguments a = {.rows = (r->t1 - r->t0) * r->net->batch.samples,
 		.terms = units,
@@ -68,7 +102,8 @@ static int add_below(const struct dense_range *r, int below, int is_late, const 
 		.numbers = below < 0 ? neap__device_inputs_at(r->net, r->t0)
 				     : r->room->dense_outputs[below] +
 					       (is_late ? 0 : step_of(r, units)),
-		.weight = weight,
+		.is_masked = is_masked(r, l),
+		.weight = weight_of(r, l),
 		.bias = bias,
 		.sums = r->room->sums};
 
@@ -105,21 +140,20 @@ static int add_inputs(const struct dense_range *r, int l)
 {
 	const struct neap__device_dense *layer = &r->net->dense[l];
 	struct dense_inputs_arguments a = {.batch = r->net->batch,
-		.layer = *layer,
+		.layer = layer_of(r, l),
 		.t0 = r->t0,
 		.t1 = r->t1,
 		.sums = r->room->sums};
 
-	return l || r->net->batch.values
-		       ? add_below(r, l - 1, layer->is_late, layer->weight, layer->bias, layer->in)
-		       : neap__launch_dense_inputs(r->on, &a);
+	return l || r->net->batch.values ? add_below(r, l, layer->is_late, layer->bias, layer->in)
+					 : neap__launch_dense_inputs(r->on, &a);
 }
 
 static int step_layer(const struct dense_range *r, int l)
 {
 	const struct neap__device_dense *layer = &r->net->dense[l];
 	struct dense_forward_arguments a = {.batch = r->net->batch,
-		.layer = *layer,
+		.layer = layer_of(r, l),
 		.t0 = r->t0,
 		.state = r->state,
 		.gated = r->room->gated};
@@ -168,8 +202,7 @@ static int read_out(const struct dense_range *r)
 		.outputs = r->room->outputs,
 		.factors = r->tapes && readout->learned ? r->tapes->factors : NULL};
 
-	NEAP_TRY(add_below(r, r->net->layers - 1, readout->is_late, readout->weight, readout->bias,
-		readout->classes));
+	NEAP_TRY(add_below(r, r->net->layers, readout->is_late, readout->bias, readout->classes));
 	return neap__launch_dense_readout(r->on, &a);
 }
 
@@ -239,6 +272,7 @@ static int add_above(const struct dense_range *r, struct dense_backward_argument
 		.columns = units,
 		.width = a->above_width,
 		.turned = 1,
+		.is_masked = a->above_masked,
 		.numbers = a->above + (a->above_late ? 0 : step_of(r, a->above_width)),
 		.weight = a->above_weight,
 		.sums = a->values + step_of(r, units)};
@@ -255,13 +289,14 @@ static int layer_back(const struct dense_range *r, int l)
 	const struct neap__device_layer_tapes *from = &r->tapes->layer[l];
 	const struct neap__device_readout *readout = &r->net->readout;
 	struct dense_backward_arguments a = {.batch = r->net->batch,
-		.layer = *layer,
+		.layer = layer_of(r, l),
 		.t1 = r->t1,
 		.above_columns = readout->classes,
 		.above_width = readout->classes,
 		.above_late = readout->is_late,
+		.above_masked = readout->classes && is_masked(r, l + 1),
 		.adjoint = r->adjoint,
-		.above_weight = readout->weight,
+		.above_weight = weight_of(r, l + 1),
 		.above = r->room->readout_currents,
 		.tape = from->tape,
 		.share = from->share,
@@ -276,7 +311,6 @@ static int layer_back(const struct dense_range *r, int l)
 		a.above_columns = layer[1].in;
 		a.above_width = layer[1].sums;
 		a.above_late = layer[1].is_late;
-		a.above_weight = layer[1].weight;
 		a.above = r->room->currents[l + 1];
 	}
 	NEAP_TRY(add_above(r, &a));
@@ -337,6 +371,9 @@ static int add_events(const struct dense_range *r)
 		.columns = (int)t->columns,
 		.width = r->net->dense[0].sums,
 		.factor = (float)t->factor,
+		.count = (int)t->count,
+		.row_start = r->room->row_start[layer->weight],
+		.column = r->room->column[layer->weight],
 		.currents = r->room->currents[0],
 		.bits = r->room->input_rows,
 		.part = r->room->part[layer->weight],
@@ -382,6 +419,40 @@ static int flush(const struct dense_range *r, struct outer_products_arguments *a
 	return rc;
 }
 
+/* Adds a tensor of a density below 1, as add_tensor: the connections alone, in a launch of their
+ * own. */
+static int add_connections(
+	const struct dense_range *r, int l, int tensor, const float *values, int late, int from)
+{
+	const struct neap__param *t = &r->net->net->tensors[tensor];
+	int is_hidden = l < r->net->layers;
+	int end = r->t0 / DEVICE_BLOCK_STEPS * DEVICE_BLOCK_STEPS + DEVICE_BLOCK_STEPS;
+	struct gradient_rows_arguments a = {.batch = r->net->batch,
+		.t1 = r->t1,
+		.t0 = r->t0,
+		.block_end = end,
+		.fold = r->t0 % DEVICE_BLOCK_STEPS == 0,
+		.tensors = 1,
+		.blocks = (int)t->rows * r->net->groups,
+		.threads = neap__device_threads((int)t->columns)};
+
+	a.tensor[0] = (struct neap__device_gradient){.rows = (int)t->rows,
+		.columns = (int)t->columns,
+		.late = late,
+		.width = is_hidden ? r->net->dense[l].sums : r->net->readout.classes,
+		.from = from,
+		.factor = (float)t->factor,
+		.count = (int)t->count,
+		.row_start = r->room->row_start[tensor],
+		.column = r->room->column[tensor],
+		.values = values,
+		.are_outputs = l > 0 || tensor != r->net->net->layers[0].weight,
+		.currents = is_hidden ? r->room->currents[l] : r->room->readout_currents,
+		.part = r->room->part[tensor],
+		.total = r->room->total[tensor]};
+	return neap__launch_gradient_rows(r->on, &a);
+}
+
 /* Adds a tensor of layer `l`, which numbers `values` enter: columns of d(in) from `from` on. */
 static int add_tensor(const struct dense_range *r, struct outer_products_arguments *a, int l,
 	int tensor, const float *values, int late, int from)
@@ -391,6 +462,8 @@ static int add_tensor(const struct dense_range *r, struct outer_products_argumen
 
 	if (t->is_frozen)
 		return 0;
+	if (neap__device_spreads(r->net, tensor))
+		return add_connections(r, l, tensor, values, late, from);
 	if (a->tensors == DEVICE_TENSORS)
 		NEAP_TRY(flush(r, a));
 	a->tensor[a->tensors++] = (struct neap__device_outer){.first_block = a->blocks,

@@ -99,8 +99,6 @@ static int refuse_layer(const struct neap_net *net, int l)
 
 	if (key)
 		;
-	else if (layer->density < 1 && is_dense(&net->layers[0]))
-		key = "density";
 	else if (!neap__is_in_chain(layer))
 		key = "from";
 	else if (layer->norm.kind)
@@ -252,6 +250,7 @@ static struct neap__device_dense describe_dense(
 		.candidate_at = layer->widths.candidate_at,
 		.tape = (int)(neap__layer_tape(net, layer) / sizeof(float)),
 		.by_lanes = layer->outputs != NEAP__OUTPUT_ALL && !isinf(layer->cut),
+		.is_masked = layer->density < 1 && net->options.math == NEAP_MATH_EXACT,
 		.surrogate = (int)layer->surrogate,
 		.theta = (float)layer->threshold,
 		.cut = (float)layer->cut,
@@ -466,7 +465,7 @@ int neap__device_logs(const struct neap__device_net *device)
 
 int neap__device_spreads(const struct neap__device_net *device, int tensor)
 {
-	return device->lif && device->net->tensors[tensor].row_start != NULL;
+	return device->net->tensors[tensor].row_start != NULL;
 }
 
 size_t neap__device_tape_most(const struct neap__device_net *device, int layer)

@@ -59,9 +59,11 @@ static const float *weights_of(const struct neap__device_net *net, int tensor)
 
 	for (int l = 0; l < net->layers; l++) {
 		if (tensor == layers[l].weight)
-			return net->lif[l].weight;
+			return net->dense ? net->dense[l].weight : net->lif[l].weight;
 		if (layers[l].is_recurrent && tensor == layers[l].recurrent)
-			return net->lif[l].recurrent;
+			return net->dense ? net->dense[l].recurrent : net->lif[l].recurrent;
+		if (net->dense && layers[l].candidate >= 0 && tensor == layers[l].candidate)
+			return net->dense[l].candidate;
 	}
 	return tensor == layers[net->layers].weight ? net->readout.weight : NULL;
 }
@@ -73,6 +75,7 @@ static int spread_weights(const struct neap__device_net *net,
 	for (int i = 0; i < net->net->ntensors; i++) {
 		struct spread_weights_arguments a = {.rows = (int)net->net->tensors[i].rows,
 			.columns = (int)net->net->tensors[i].columns,
+			.missing = net->math == DEVICE_EXACT ? DEVICE_MISSING : 0,
 			.row_start = room->row_start[i],
 			.column = room->column[i],
 			.from = weights_of(net, i),
@@ -140,9 +143,9 @@ int neap__device_forward(const struct neap__device_net *net, const struct neap__
 	const struct neap__device_room *room, u8 *state, int t0, int t1,
 	const struct neap__device_tapes *tapes)
 {
+	NEAP_TRY(spread_weights(net, on, room));
 	if (net->dense)
 		return neap__dense_forward(net, on, room, state, t0, t1, tapes);
-	NEAP_TRY(spread_weights(net, on, room));
 	for (int l = 0; l < net->layers; l++) {
 		struct lif_forward_arguments a = forward_of(net, room, l, state, t0, t1, tapes);
 		NEAP_TRY(launch_forward(net, on, l, &a));
@@ -559,10 +562,10 @@ int neap__device_backward(const struct neap__device_net *net,
 	struct range range = {net, on, room, t1, t0,
 		t0 / DEVICE_BLOCK_STEPS * DEVICE_BLOCK_STEPS + DEVICE_BLOCK_STEPS, adjoint};
 
+	NEAP_TRY(spread_weights(net, on, room));
 	if (net->dense)
 		return neap__dense_backward(net, on, room, adjoint, t1, t0, tapes);
 	NEAP_TRY(on->clear(on->user, room->row_bits, room->row_bytes));
-	NEAP_TRY(spread_weights(net, on, room));
 	NEAP_TRY(turn_weights(&range));
 	for (int l = net->layers - 1; l >= 0; l--)
 		NEAP_TRY(layer_back(&range, l, adjoint, tapes));

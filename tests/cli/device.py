@@ -198,7 +198,6 @@ REFUSED = [
     (["--device", "cuda"], {"NEAP_CUDA_DRIVER": "libnone.so"}, r"no CUDA driver"),
     (["--device", "cuda", "--net", "brf:8,li"], {}, r"brf, which is not implemented on devices"),
     (["--device", "cuda", "--net", "lif:8,gru:8,li"], {}, r"layers of lif and of gru"),
-    (["--device", "cuda", "--net", "gru:8:density=0.5,li"], {}, r"'density'"),
     (["--device", "cuda", "--net", "lif:8,lif:8:from=input+layer0,li"], {}, r"'from'"),
     (["--device", "cuda", "--precision", "double"], {}, r"precision"),
     (["--slow", "pinned:1M"], {}, r"pinned"),

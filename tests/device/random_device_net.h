@@ -73,7 +73,7 @@ static inline void add_layer(char *spec, size_t room, uint32_t *state, int is_de
 	if (cell != 5 && cell != 6 && cell != 7 &&
 		draw_below(state, 2)) /* these have no threshold */
 		used += (size_t)draw_surrogate(spec + used, room - used, state, draw_below);
-	if (!is_dense && draw_below(state, 3) == 0)
+	if (draw_below(state, 3) == 0)
 		used += (size_t)snprintf(
 			spec + used, room - used, ":density=0.%d", 1 + (int)draw_below(state, 9));
 	if (strchr(spec, ',') && draw_below(state, 3) == 0)
@@ -99,7 +99,7 @@ static inline int random_device_net(char *spec, size_t room, uint32_t *state)
 		add_delay(spec + strlen(spec), room - strlen(spec), state);
 	if (!strstr(spec, "none") && draw_below(state, 3) == 0)
 		strcat(spec, ":learn=tau");
-	if (!is_dense && draw_below(state, 4) == 0)
+	if (draw_below(state, 4) == 0)
 		strcat(spec, ":density=0.4");
 	return is_dense;
 }

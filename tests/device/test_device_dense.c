@@ -89,6 +89,36 @@ static void calls(void **arg)
 	}
 }
 
+/*
+ * Weights without all connections: of every cell, with and without dropout and delays, below and
+ * above layers that have all; of none at all; events and numbers as inputs.
+ */
+static void densities(void **arg)
+{
+	static const char *const specs[] = {"rnn:33:density=0.4,li", "lstm:20:density=0.5,li",
+		"gru:9:density=0.7,gru:20,li", "egru:20:density=0.5,egru:9:density=0.9,li",
+		"egru:20:surrogate=superspike:density=0.3,li:density=0.5",
+		"lstm:9,rnn:70:density=0.2:activation=relu,li", "lstm:20,li:density=0.3",
+		"lstm:9,lstm:33:density=0.5:delay=1:dropout=0.3,li:density=0.5:delay=1",
+		"gru:9:dropout=0.4,egru:20:density=0.5:dropout=0.4,gru:7:density=0.1,li",
+		"rnn:9:density=0.001,gru:5:density=0.001,li:density=0.001",
+		"gru:9:density=0.6,li:learn=tau:density=0.6"};
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++)
+		for (int values = 0; values < 2; values++) {
+			struct emulated_case c = emulated_case_make(specs[i], 5, 20, 0.3);
+			if (values) {
+				c.options.values = 1;
+				batch_numbers(&c.batch, 3, 1, NEAP_TARGET_LABEL, c.options.classes);
+			}
+			c.objective.dropout = 1;
+			c.options.classes = i & 2 ? 20 : 5; /* many: products of many steps */
+			c.cut = i & 1 ? 7 : 0;
+			emulated_case_assert(&c);
+		}
+}
+
 /* Tensors that do not learn, and time steps for which surrogates would be scaled. */
 static void scales(void **arg)
 {
@@ -122,8 +152,14 @@ static void add_layer(char *spec, size_t room, uint32_t *state)
 			   : cell == 0 && draw(state, 2) ? ":activation=relu"
 							 : "";
 
-	snprintf(spec + used, room - used, "%s:%d:scale=%d%s,", cells[cell],
+	used += (size_t)snprintf(spec + used, room - used, "%s:%d:scale=%d%s", cells[cell],
 		1 + (int)draw(state, draw(state, 6) ? 20 : 80), 1 + (int)draw(state, 4), more);
+	if (draw(state, 4) == 0)
+		used += (size_t)snprintf(
+			spec + used, room - used, ":density=0.%d", 1 + (int)draw(state, 9));
+	if (draw(state, 5) == 0)
+		used += (size_t)snprintf(spec + used, room - used, ":dropout=0.4");
+	snprintf(spec + used, room - used, ",");
 }
 
 static void random_nets(void **arg)
@@ -133,10 +169,12 @@ static void random_nets(void **arg)
 	(void)arg;
 	for (uint32_t seed = first; seed < first + (uint32_t)random_cases; seed++) {
 		uint32_t state = seed * 7919u + 1;
-		char spec[200] = "";
+		char spec[400] = "";
 		for (uint32_t layers = 1 + draw(&state, 3); layers > 0; layers--)
 			add_layer(spec, sizeof spec, &state);
 		strcat(spec, draw(&state, 3) ? "li" : "li:tau=none");
+		if (draw(&state, 4) == 0)
+			strcat(spec, ":density=0.4");
 		struct emulated_case c = emulated_case_make(spec, 1 + (int)draw(&state, 12),
 			1 + (int)draw(&state, 80), 0.05 * draw(&state, 10));
 		c.options.group = (int)draw(&state, 12);
@@ -145,6 +183,7 @@ static void random_nets(void **arg)
 		c.share_steps = draw(&state, 2) ? 0 : 1 + (int)draw(&state, 30);
 		c.window = (int)draw(&state, 2);
 		c.pack = (int)draw(&state, 2);
+		c.objective.dropout = draw(&state, 2);
 		c.options.freeze = draw(&state, 6) ? NULL : "layer0.bias,readout.weight";
 		emulated_case_run(&c);
 		const char *wrong = emulated_case_compare(&c, seed % 3 * 7919 + seed);
@@ -162,6 +201,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(batches),
 		cmocka_unit_test(readouts),
 		cmocka_unit_test(calls),
+		cmocka_unit_test(densities),
 		cmocka_unit_test(scales),
 		cmocka_unit_test(random_nets),
 	};

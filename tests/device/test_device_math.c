@@ -377,10 +377,11 @@ static void random_nets(void **arg)
 		uint32_t state = seed * 7919u + 1;
 		char spec[200] = "";
 		for (uint32_t layers = 1 + draw(&state, 2); layers > 0; layers--)
-			snprintf(spec + strlen(spec), sizeof spec - strlen(spec), "%s:%d,",
+			snprintf(spec + strlen(spec), sizeof spec - strlen(spec), "%s:%d%s,",
 				cells[draw(&state, 3)],
-				1 + (int)draw(&state, draw(&state, 4) ? 20 : 80));
-		strcat(spec, "li");
+				1 + (int)draw(&state, draw(&state, 4) ? 20 : 80),
+				seed % 2 ? "" : ":density=0.5");
+		strcat(spec, seed % 3 ? "li" : "li:density=0.6");
 		struct emulated_case c = emulated_case_make(
 			spec, 1 + (int)draw(&state, 12), 1 + (int)draw(&state, 80), 0.2);
 		c.options.group = (int)draw(&state, 20);

@@ -224,8 +224,9 @@ struct neap__device_dense {
 	int is_late;	   /* as of struct neap__device_lif */
 	int in, own, sums; /* columns of W and of V, and of d(in) */
 	int own_at, candidate_at;
-	int tape;     /* numbers of a step's tape */
-	int by_lanes; /* dS adds up products in 16 lanes (kern/dots.c); 0: in one chain */
+	int tape;      /* numbers of a step's tape */
+	int by_lanes;  /* dS adds up products in 16 lanes (kern/dots.c); 0: in one chain */
+	int is_masked; /* weights have connections alone (masks.k); 0 where tensor cores multiply */
 	int surrogate;
 	float theta, cut, width, height;
 	int state_at, outputs_at; /* bytes in a sample's state */
@@ -355,6 +356,7 @@ struct lif_backward_cluster_arguments {
  */
 struct spread_weights_arguments {
 	int rows, columns;
+	u32 missing;			     /* bits of places without a connection */
 	DEVICE_POINTER(const u32) row_start; /* [rows + 1] */
 	DEVICE_POINTER(const u16) column;
 	DEVICE_POINTER(const float) from;
@@ -386,7 +388,9 @@ struct neap__device_gradient {
 	int count;
 	DEVICE_POINTER(const u32) row_start;
 	DEVICE_POINTER(const u16) column;
-	/* [t - t0][samples][rows] what d(in) is multiplied by: numbers as inputs; NULL: 1. */
+	/* What d(in) is multiplied by: [t - t0][samples][rows] numbers as inputs, or with
+	 * `are_outputs` [t1 - t][samples][rows]; NULL: 1. */
+	int are_outputs;
 	DEVICE_POINTER(const float) values;
 	/* A spike of row i at t meets d(in) of t + whole[i], as of struct neap__device_delays. */
 	struct neap__device_delays delays;
@@ -480,8 +484,9 @@ struct dense_inputs_arguments {
  */
 struct dense_product_arguments {
 	int rows, terms, columns;
-	int width;  /* numbers from a row to the next */
-	int turned; /* 0: weight[terms][columns]; 1: weight[columns][terms] */
+	int width;     /* numbers from a row to the next */
+	int turned;    /* 0: weight[terms][columns]; 1: weight[columns][terms] */
+	int is_masked; /* as of struct neap__device_dense */
 	DEVICE_POINTER(const float) numbers;
 	DEVICE_POINTER(const float) weight;
 	DEVICE_POINTER(const float) bias; /* NULL: 0 */
@@ -548,6 +553,7 @@ struct dense_backward_arguments {
 	int t1, t, candidate;
 	int above_columns, above_width; /* of the layer above: columns of W, numbers of d(in) */
 	int above_late;			/* it receives outputs of t at t + 1 */
+	int above_masked;		/* as `is_masked` of the layer */
 	int is_added; /* 1: `values` has W d(in) of the layer above (dense_product) */
 	/* [samples][units] d loss / d output of the caller, of step t; NULL: there is none. */
 	DEVICE_POINTER(const float) given;
