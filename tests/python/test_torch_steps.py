@@ -383,3 +383,34 @@ def check_notes(cell, h0, run):
     with pytest.raises(RuntimeError) as caught:  # for another reason
         run(lambda h, x, t: twice(cell(x, h)), torch.zeros(B, N + 1), torch.randn(T, B, I))
     assert not getattr(caught.value, "__notes__", [])
+
+
+@pytest.mark.parametrize("options", OPTIONS[1:], ids=str)
+def test_hooks_of_states(options):
+    """Hooks of new states are those of the plain loop; hooks of the state that a step receives would see only a part of its
+    gradient."""
+    torch.manual_seed(0)
+    cell, x, h0 = torch.nn.GRUCell(I, N), torch.randn(T, B, I), torch.zeros(B, N)
+
+    def new(h, x, t):
+        h = cell(x, h)
+        h.register_hook(lambda g: g.clamp(-1e-4, 1e-4))
+        return h, h.square().mean()
+
+    def old(h, x, t):
+        if h.requires_grad:
+            h.register_hook(lambda g: g.clamp(-1e-4, 1e-4))
+        return new(h, x, t)
+
+    h, loss = h0, 0
+    for t in range(T):
+        h, out = new(h, x[t], t)
+        loss = loss + out
+    loss.backward()
+    wanted = [p.grad.clone() for p in cell.parameters()]
+    cell.zero_grad()
+    room = {**options, "memory": "32K"}
+    nt.scan(new, h0, x, **room, reduce=lambda out, t: out)[1].backward()
+    assert all(torch.equal(p.grad, g) for p, g in zip(cell.parameters(), wanted))
+    with pytest.raises(neap.UsageError, match="registers a hook on the state that it receives"):
+        nt.scan(old, h0, x, **room, reduce=lambda out, t: out)[1].backward()

@@ -329,7 +329,8 @@ class Run(Backend):
         except RuntimeError as error:
             if not self.walk and refuses_hooks(error):
                 raise Again(t=t, walk=True) from None
-            if self.chooses and not self.grad and not torch.is_grad_enabled() and "does not require grad" in str(error):
+            if self.chooses and not self.grad and not torch.is_grad_enabled() and \
+                    ("does not require grad" in str(error) or "doesn't require gradient" in str(error)):
                 raise Again(t=t, grad=True) from None
             if "a leaf Variable that requires grad" in str(error):
                 raise RuntimeError(f"step {t} modifies its state or a parameter in place. Steps are recomputed from "
@@ -386,6 +387,8 @@ class Run(Backend):
             for t in range(t0, t1):
                 before = flatten(tree)[0] if emit and self.carried != {} else []
                 tree, out = self._called(tree, self.leaf_input(t, tape), t)
+                if t == t0 > 0:
+                    self.no_hooks(t, given)
                 leaves, shape = flatten(out, "the output")
                 if emit:
                     self.emit(t, leaves, shape)
@@ -416,6 +419,14 @@ class Run(Backend):
             self.counted.setdefault(t1 - t0, counter.total)
         self.heap.look()
         return self.state(last, t1), tape, counter.total
+
+    def no_hooks(self, t: int, given: List[torch.Tensor]) -> None:
+        """Rejects hooks of the state that a group receives: the gradients of earlier outputs are added after them."""
+        held = {j for j, _ in self.held.get(t, ())}
+        if any(x._backward_hooks for j, x in enumerate(given) if j not in held):
+            raise UsageError(f"step {t} registers a hook on the state that it receives. In the backward pass, the hook "
+                             f"would not see the gradient of the output of step {t - 1}. Register it on the new state "
+                             f"that the step returns")
 
     def _goes(self, t0: int) -> bool:
         """True if the tape of the group that starts with step t0 is offloaded."""

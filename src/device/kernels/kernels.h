@@ -763,7 +763,7 @@ struct input_gradients_arguments {
 	X(input_rows, a->batch.samples, 64, 0) \
 	X(gradient_rows, a->blocks, a->threads, 0) \
 	X(delay_gradients, a->groups * a->units, 32 * DEVICE_DELAY_TERMS, \
-		neap__shared_array(2 * DEVICE_DELAY_TERMS, 4)) \
+		neap__shared_array(4 * DEVICE_DELAY_TERMS, 4)) \
 	X(store_delays, a->batch.samples, neap__device_threads(a->width), 0) \
 	X(spike_counts, (a->units + 31) / 32, 1024, neap__shared_array(1024, 4)) \
 	X(pack_tapes, a->samples * DEVICE_PACK_PARTS, 256, 0) \
