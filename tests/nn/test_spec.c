@@ -263,12 +263,33 @@ static void refusals(void **arg)
 		assert_null(net);                                                                  \
 	} while (0)
 
+/* Gated cells for numbers, unless an option of spiking cells is given; spiking cells for spikes. */
+static void default_networks(void **arg)
+{
+	static const struct {
+		int values;
+		double tau;
+		const char *cell;
+	} rows[] = {{0, 0, "lif:256r:"}, {1, 0, "gru:256"}, {1, 10e-3, "lif:256r:"}};
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct neap_net_options o = options(NULL);
+		struct neap_net *net;
+		o.values = rows[i].values;
+		o.tau = rows[i].tau > 0 ? rows[i].tau : o.tau;
+		assert_int_equal(neap_net_create(&net, &o), 0);
+		assert_memory_equal(neap_net_spec(net), rows[i].cell, strlen(rows[i].cell));
+		neap_net_free(net);
+	}
+}
+
 static void bad_options(void **arg)
 {
 	(void)arg;
 	REFUSED(o.size = 0);
 	REFUSED(o.size = 100000);
-	REFUSED(o.spec = NULL);
+	REFUSED(o.spec = "");
 	REFUSED(o.inputs = 0);
 	REFUSED(o.inputs = 65537);
 	REFUSED(o.classes = 0);
@@ -444,6 +465,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refusals),
+		cmocka_unit_test(default_networks),
 		cmocka_unit_test(bad_options),
 		cmocka_unit_test(bad_batches),
 		cmocka_unit_test(canonical),
