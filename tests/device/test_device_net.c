@@ -560,7 +560,7 @@ static void random_nets(void **state)
 			.penalty = draw_below(&dice, 2) ? 0.1 : 0,
 			.values = (int)draw_below(&dice, 2)};
 		int math = is_dense ? (int)draw_below(&dice, 3) : 0;
-		unsigned which = 1 | 2u << draw_below(&dice, 6) | 2u << draw_below(&dice, 6);
+		unsigned which = 1 | 2u << draw_below(&dice, 9) | 2u << draw_below(&dice, 9);
 		c.clusters = draw_below(&dice, 3) ? 0 : 2 << draw_below(&dice, 4);
 		if (getenv("NEAP_VERBOSE"))
 			fprintf(stderr,

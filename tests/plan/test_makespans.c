@@ -3,7 +3,7 @@
  * No strategy plans slower than it did: for random problems of several kinds, the mean logarithm of
  * the makespan over the time with all memory; and no bound is lower. A search that loses a
  * candidate, or a plan that waits for nothing, is legal and as predicted, so that no other test
- * notices it. After a change that makes plans faster, `test_makespans print` prints the rows anew.
+ * notices it. After a change that makes plans faster, `test_makespans print` prints new rows.
  */
 #include "chain_test.h"
 #include "plan/blocks/block_seeds.h"

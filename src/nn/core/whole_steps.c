@@ -7,7 +7,8 @@ enum {
 	NEAR_USES = 5,
 	/*
 	 * Rows that a sample adds from a source on average, at most, where the weights exceed what
-	 * stays in a second-level cache beside other data: more come in blocks (kern/row_blocks.h).
+	 * stays in a second-level cache together with other data: more come in blocks
+	 * (kern/row_blocks.h).
 	 */
 	FEW_ROWS = 16,
 	NEAR_BYTES = 512 * 1024
