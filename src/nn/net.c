@@ -83,9 +83,9 @@ static int build(struct neap_net *net)
 							 : &neap__precision_ops_float;
 	NEAP_TRY(neap__isa_choose(&isa));
 	net->kernels = net->ops->kernels(isa);
+	NEAP_TRY(neap__net_parse(net));
 	neap__debug("net '%s': kernels %s, %d threads", net->options.spec, neap__isa_name(isa),
 		threads);
-	NEAP_TRY(neap__net_parse(net));
 	if (net->options.compile_cells)
 		NEAP_TRY(neap__cells_compile(net));
 	NEAP_TRY(neap__net_layout(net));

@@ -21,6 +21,8 @@ def _handlers() -> Set[CodeType]:
     found = set()
     for number in signal.valid_signals():
         handler: Any = signal.getsignal(number)
+        if not callable(handler):  # SIG_DFL and SIG_IGN, whose class has a __call__ of its own
+            continue
         while isinstance(handler, functools.partial):
             handler = handler.func
         for one in (handler, getattr(type(handler), "__call__", None)):

@@ -115,8 +115,8 @@ class Steps:
                 tape.outputs[i], shape = flatten(out, "the output")
                 shapes.append((shape, [(x.shape, x.dtype) for x in tape.outputs[i]]))
             tape.last = run.flat(tree, times[-1])
-            if run.steps > self.count:
-                run.no_hooks(self.count, first)
+            if run.steps > self.count and any([x._backward_hooks for x in first]):
+                raise Untraceable("it registers a hook on the state that it receives")
             _supported([*leaves, *chunks, *run.params, *tape.last, *[x for row in tape.outputs.values() for x in row]])
             if any([shape != shapes[0] for shape in shapes]):
                 raise Untraceable("the structure, shape or dtype of its output changes")
