@@ -5,7 +5,7 @@
 #include "device/port_steps.h"
 #include "base/fail.h"
 
-enum { LOG_LEAST = 8 }; /* bytes of a step's log, if no layer is recurrent: nothing */
+enum { LOG_LEAST = 8 }; /* bytes of a step's log at least; unused if no layer is recurrent */
 
 static int has_forward_clusters(const struct neap__device_net *net, int l)
 {
