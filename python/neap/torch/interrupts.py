@@ -21,7 +21,7 @@ def _handlers() -> Set[CodeType]:
     found = set()
     for number in signal.valid_signals():
         handler: Any = signal.getsignal(number)
-        if not callable(handler):  # SIG_DFL and SIG_IGN, whose class has a __call__ of its own
+        if not callable(handler):  # SIG_DFL and SIG_IGN; their class has a __call__
             continue
         while isinstance(handler, functools.partial):
             handler = handler.func
