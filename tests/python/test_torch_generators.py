@@ -33,8 +33,37 @@ class Noisy(torch.nn.Module):
         return noisy(h, x, t, self.cell, self._generator)
 
 
+class Global(torch.nn.Module):
+    """Its forward calls a method, which reads the generator as a global variable."""
+
+    def __init__(self, cell, generator):
+        super().__init__()
+        self.cell = cell
+        globals()["GENERATOR"] = generator
+
+    def forward(self, h, x, t):
+        return self.noisy(h, x, t)
+
+    def noisy(self, h, x, t):
+        return noisy(h, x, t, self.cell, GENERATOR)  # noqa: F821: set by __init__
+
+
+class Called:
+    """An object with a property that reads the global variable."""
+
+    def __init__(self, cell, generator):
+        self.inner = Global(cell, generator)
+
+    @property
+    def generator(self):
+        return GENERATOR  # noqa: F821
+
+    def __call__(self, h, x, t):
+        return noisy(h, x, t, self.inner.cell, self.generator)
+
+
 STEPS = {"closure": lambda c, g: lambda h, x, t: noisy(h, x, t, c, g),
-         "partial": lambda c, g: functools.partial(noisy, cell=c, generator=g), "module": Noisy,
+         "partial": lambda c, g: functools.partial(noisy, cell=c, generator=g), "module": Noisy, "global": Global, "called": Called,
          "list": lambda c, g: (lambda held: lambda h, x, t: noisy(h, x, t, c, held[0]))([g])}
 
 

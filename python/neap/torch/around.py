@@ -41,17 +41,18 @@ class _Found(NamedTuple):
 def _found(*steps: Any) -> _Found:
     """Finds the modules, tensors, random number generators and other objects with attributes that steps are or use, as
     functions do: through the variables around them, their defaults, the globals that they use, and functions, lists,
-    dicts and attributes of objects among these. Tensors in attributes are included if a function uses the attribute's
-    name."""
+    dicts, attributes and methods of objects among these. Tensors in attributes, and methods, are included if a function
+    uses the attribute's name."""
     found: Dict[int, torch.nn.Module] = {}
     generators: Dict[int, torch.Generator] = {}
     tensors: Dict[int, torch.Tensor] = {}
     held: List[Tuple[str, torch.Tensor]] = []
     others: List[Any] = []
     plain: List[Any] = []
-    names: Set[str] = set()
+    names: Set[str] = {"forward", "__call__"}
+    kinds: Dict[type, None] = {}
     seen, rows = set(), list(steps)
-    while rows and len(seen) < MOST:
+    while len(seen) < MOST and (rows or (rows := _methods(kinds, names, seen))):
         row = rows.pop()
         if id(row) in seen:
             continue
@@ -65,6 +66,9 @@ def _found(*steps: Any) -> _Found:
                 inside = _inside(row, names, others)
                 if isinstance(row, torch.nn.Module):
                     found[id(row)] = row
+                    kinds.update(dict.fromkeys(map(type, row.modules())))
+                else:
+                    kinds[type(row)] = None
                 for name, value in inside:
                     if name is not None and isinstance(value, torch.Tensor):
                         held.append((name, value))
@@ -81,8 +85,6 @@ def _found(*steps: Any) -> _Found:
 def values_around(*steps: Any) -> List[str]:
     """Describes the numbers, strings and tensors without gradients that steps use in addition to their arguments."""
     found = _found(*steps)
-    methods = {type(part).forward: None for module in found.modules for part in module.modules()}
-    found = _found(*steps, *methods)
     return [*map(repr, found.plain), *[f"tensor {id(x)}" for x in found.tensors if not x.requires_grad],
             *Attributes(found.modules, found.others).texts()]
 
@@ -114,6 +116,17 @@ def _inside(row: Any, names: Set[str], others: List[Any]) -> List[Tuple[Optional
             others.append(row)
         return list(itertools.islice(getattr(row, "__dict__", {}).items(), MOST))
     return [(None, value) for value in values]
+
+
+def _methods(kinds: Iterable[type], names: Set[str], seen: Set[int]) -> List[Any]:
+    """Returns the methods of classes outside of libraries whose names functions use, and that are not yet seen."""
+    rows = []
+    for base in dict.fromkeys(itertools.chain.from_iterable(kind.__mro__ for kind in kinds)):
+        if str(base.__module__).split(".")[0] not in _LIBRARIES:
+            values = [vars(base)[name] for name in names & vars(base).keys()]
+            values = [getattr(value, "__func__", getattr(value, "fget", value)) for value in values]
+            rows += [row for row in values if isinstance(row, types.FunctionType) and id(row) not in seen]
+    return rows
 
 
 def _forward(kind: type) -> Optional[types.CodeType]:
