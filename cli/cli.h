@@ -69,6 +69,7 @@ struct cli_option {
 	char letter;			 /* -o for --out; 0: none */
 	const char *alias;		 /* another name; NULL: none */
 	const char *zero;		 /* CLI_TIME: a word that stands for 0 */
+	const char *minus_one;		 /* CLI_NUMBER: a word that stands for -1 */
 	const char *unit;	     /* CLI_TIME: a number alone is refused, this unit proposed */
 	const char *bare;	     /* CLI_LIMIT: a number alone is refused with this */
 	const char *wrong;	     /* what to do about a value that is no number; NULL: nothing */

@@ -253,6 +253,13 @@ static int set_number(const char *command, const struct cli_option *option, cons
 		if (!option->zero || strcmp(text, option->zero) != 0)
 			bad = neap__units_time(&value, text);
 		break;
+	case CLI_NUMBER:
+		if (option->minus_one && strcmp(text, option->minus_one) == 0) {
+			*(double *)option->into = -1;
+			return CLI_DONE;
+		}
+		bad = neap__units_number(&value, text);
+		break;
 	case CLI_RATE:
 		bad = neap__units_frequency(&value, text);
 		value /= 1000;

@@ -192,10 +192,14 @@ struct neap_train_options {
 	 * Factor of the readout's weights and biases: their initial values and every update are
 	 * multiplied by it. With the readout `sum`, outputs change by the sum over all spikes of a
 	 * sample, so a factor below 1 makes updates small enough if samples have many spikes.
-	 * 0: no factor, the same as 1.
+	 * 0: no factor, the same as 1. NEAP_READOUT_GAIN_AUTO: chosen when the weights are drawn,
+	 * from the spikes of some training samples, and then stored with the run; 1 for data,
+	 * readouts and optimizers whose updates are not too large (docs/learning.md).
 	 */
 	double readout_gain;
 };
+
+#define NEAP_READOUT_GAIN_AUTO (-1.0)
 
 /* Defaults that work for spoken digits with `lif` and similar cells. */
 /* clang-format off */
@@ -203,7 +207,8 @@ struct neap_train_options {
 	X(net, NEAP_NET_OPTIONS_INIT) X(rates.upper, 0.02) X(rates.upper_weight, 1.0) \
 	X(optimizer, "adam") X(learning_rate, 4e-3) X(momentum, 0.9) X(beta1, 0.9) X(beta2, 0.999) X(epsilon, 1e-8) \
 	X(schedule, "cooldown") X(warmup, -1) X(clip, 1.0) X(epochs, 30) X(batch, 32) X(validation, 0.1) X(seed, 1) \
-	X(sweep.patience, -1) X(gain, 0.55) X(validation_least, 30)
+	X(sweep.patience, -1) X(gain, 0.55) X(validation_least, 30) \
+	X(readout_gain, NEAP_READOUT_GAIN_AUTO)
 #define NEAP_TRAIN_OPTIONS_INIT NEAP__INIT(neap_train_options, NEAP_TRAIN_OPTIONS_DEFAULTS(NEAP__INIT_FIELD))
 /* clang-format on */
 NEAP__INIT_FUNCTION(neap_train_options, NEAP_TRAIN_OPTIONS_DEFAULTS)

@@ -33,7 +33,6 @@ enum {
 	SAMPLES = 64,	    /* whose spikes are read for the first layer */
 	EVENTS = 1 << 18,   /* of a sample that are read, where it can be read in part */
 	TRIALS = 32,	    /* samples that run through the net for the layers above */
-	TRIAL_STEPS = 4096, /* of each, at most */
 	LINE = 400
 };
 /* Spikes a second that a unit counts with where it has fewer: it will have more when it learned. */
@@ -134,8 +133,8 @@ static int measure_inputs(double *mean_square, struct neap__initial_gain *gain,
 	return rc;
 }
 
-/* Runs a few samples through the net, as one batch. */
-static int run_trials(struct neap_eval_result *result, struct neap__trainer *trainer)
+int neap__run_trials(struct neap_eval_result *result, struct neap__trainer *trainer,
+	int (*answered)(void *user, const struct neap_answer *answer), void *user)
 {
 	const struct neap__data *d = &trainer->data;
 	int64_t index[TRIALS], count = d->nfirst < TRIALS ? d->nfirst : TRIALS;
@@ -143,7 +142,7 @@ static int run_trials(struct neap_eval_result *result, struct neap__trainer *tra
 	struct neap_loader_options loading = {.size = sizeof loading,
 		.batch = (int)count,
 		.dt = trainer->options.net.dt,
-		.steps = limit > 0 && limit < TRIAL_STEPS ? limit : TRIAL_STEPS,
+		.steps = limit > 0 && limit < NEAP__TRIAL_STEPS ? limit : NEAP__TRIAL_STEPS,
 		.index = index,
 		.count = count};
 	struct neap_loader *loader;
@@ -154,7 +153,9 @@ static int run_trials(struct neap_eval_result *result, struct neap__trainer *tra
 	const struct neap__evaluation evaluation = {.net = trainer->net,
 		.options = &trainer->options.net,
 		.loss = trainer->objective.loss,
-		.loader = loader};
+		.loader = loader,
+		.answered = answered,
+		.user = user};
 	int rc = neap__evaluate(result, &evaluation);
 	neap_loader_close(loader);
 	return rc;
@@ -165,13 +166,13 @@ static int measure_layer(double *hertz, struct neap__trainer *trainer, int l)
 {
 	struct neap_eval_result result = {.size = sizeof result};
 
-	NEAP_TRY(run_trials(&result, trainer));
+	NEAP_TRY(neap__run_trials(&result, trainer, NULL, NULL));
 	*hertz = result.rates ? result.rates[l] / trainer->options.net.dt : 0;
 	neap_eval_result_free(&result);
 	return 0;
 }
 
-static void multiply(struct neap__param *weights, enum neap_precision precision, double factor)
+void neap__multiply(struct neap__param *weights, enum neap_precision precision, double factor)
 {
 	for (int64_t i = 0; i < weights->count; i++)
 		neap__element_set(weights->data, precision, i,
@@ -225,7 +226,7 @@ static int scale_layer(struct neap__trainer *trainer, int l, const struct neap__
 	if (!(gain->deviation > 0))
 		return 0;
 	gain->factor = trainer->options.gain / gain->deviation;
-	multiply(weights, trainer->net->options.precision, gain->factor);
+	neap__multiply(weights, trainer->net->options.precision, gain->factor);
 	return 0;
 }
 
@@ -236,7 +237,7 @@ static int start_norm(struct neap__trainer *trainer, int l)
 
 	if (!trainer->net->layers[l].norm.kind)
 		return 0;
-	NEAP_TRY(run_trials(&result, trainer));
+	NEAP_TRY(neap__run_trials(&result, trainer, NULL, NULL));
 	neap_eval_result_free(&result);
 	neap__norm_find(trainer->net);
 	neap__norm_start(trainer->net, l);
@@ -274,23 +275,6 @@ int neap__initial_gain(struct neap__trainer *trainer)
 		NEAP_TRY(start_norm(trainer, l));
 	}
 	return 0;
-}
-
-void neap__readout_gain(struct neap__trainer *trainer, int draws)
-{
-	struct neap_net *net = trainer->net;
-	const struct neap__layer *readout = &net->layers[net->nlayers - 1];
-	struct neap__param *tensors[] = {
-		&net->tensors[readout->weight], &net->tensors[readout->bias]};
-	double factor = trainer->options.readout_gain;
-
-	if (!(factor > 0) || factor == 1)
-		return;
-	for (int i = 0; i < 2; i++) {
-		tensors[i]->unit *= factor;
-		if (draws)
-			multiply(tensors[i], net->options.precision, factor);
-	}
 }
 
 void neap__initial_gain_say(const struct neap__trainer *trainer)

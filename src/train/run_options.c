@@ -87,6 +87,7 @@ static int take(struct neap_run *run)
 	o->net.time_unit = 0;
 	o->net.init = NEAP_INIT_NORMAL;
 	o->gain = 0;
+	o->readout_gain = 0;
 	o->no_normalise_targets = 1;
 	o->validation_least = 0;
 	NEAP_TRY(neap__settings_take(o, settings, 0));

@@ -106,7 +106,7 @@ static const struct train_setting settings[] = {
 	{"shape", TEXT, AT(net.shape), NULL, 0, 0},
 	{"math", CHOICE, AT(net.math), maths, 0, 0},
 	{"products", CHOICE, AT(net.products), products, 0, 0},
-	{"readout_gain", REAL, AT(readout_gain), NULL, 0, 1e6},
+	{"readout_gain", REAL, AT(readout_gain), NULL, NEAP_READOUT_GAIN_AUTO, 1e6},
 };
 #define SETTINGS ((int)(sizeof settings / sizeof settings[0]))
 
@@ -414,6 +414,8 @@ static int write_plain(char *text, size_t size, const struct train_setting *s, c
 
 	if (s->offset == AT(net.tau_out) && strcmp(given, "none") == 0)
 		neap__print(text, size, "0");
+	else if (s->offset == AT(readout_gain) && strcmp(given, "auto") == 0)
+		neap__print(text, size, "%g", NEAP_READOUT_GAIN_AUTO);
 	else if (s->kind == TIME && strcmp(given, "inf") && neap__units_time(&value, given) == 0)
 		neap__json_exact(text, value);
 	else if (s->kind == RATE && neap__units_frequency(&value, given) == 0)

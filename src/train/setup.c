@@ -400,6 +400,7 @@ void neap__setup_say(const struct neap__trainer *trainer)
 		neap__trainer_say(trainer, "%s", d->set->slow);
 	neap__test_set_say(trainer);
 	neap__initial_gain_say(trainer);
+	neap__readout_gain_say(trainer);
 	neap__input_doubts_say(trainer);
 	neap__doubts_say(trainer);
 }
@@ -460,6 +461,8 @@ int neap__setup(struct neap__trainer *trainer)
 	keep_chosen(&o->net, trainer->net);
 	if (!o->from && !(o->resume && trainer->has_snapshot))
 		NEAP_TRY(neap__initial_gain(trainer));
+	if (o->readout_gain < 0)
+		NEAP_TRY(neap__readout_gain_choose(trainer, rule));
 	neap__readout_gain(trainer, !(o->resume && trainer->has_snapshot));
 	NEAP_TRY(neap__input_doubts_look(trainer));
 	NEAP_TRY(take_from(trainer));

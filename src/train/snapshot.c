@@ -259,6 +259,23 @@ static int check_counters(const struct neap__trainer *trainer)
 	return 0;
 }
 
+double neap__snapshot_readout_gain(const struct neap__trainer *trainer)
+{
+	struct neap__safetensors file;
+	double gain = 0;
+
+	if (neap__safetensors_read(&file, trainer->last) < 0)
+		return gain; /* neap__snapshot_load reports it */
+	const char *text = neap__safetensors_meta(&file, "neap.settings");
+	json_t *was = text ? json_loads(text, 0, NULL) : NULL;
+	const char *value = json_string_value(json_object_get(was, "readout_gain"));
+	if (value && neap__json_read_number(&gain, value) < 0)
+		gain = 0;
+	json_decref(was);
+	neap__safetensors_free(&file);
+	return gain;
+}
+
 int neap__snapshot_load(struct neap__trainer *trainer)
 {
 	struct neap__safetensors file;

@@ -171,6 +171,13 @@ static int check_folder(struct neap__trainer *trainer)
 	NEAP_TRY(neap__ranks_send(&trainer->ranks, found, sizeof found));
 	trainer->there = found[0];
 	trainer->has_snapshot = found[1];
+	double gain = 0;
+	if (trainer->has_snapshot && neap__ranks_root(&trainer->ranks) &&
+		trainer->options.readout_gain < 0)
+		gain = neap__snapshot_readout_gain(trainer);
+	NEAP_TRY(neap__ranks_send(&trainer->ranks, &gain, sizeof gain));
+	if (trainer->options.readout_gain < 0 && trainer->options.resume && trainer->has_snapshot)
+		trainer->options.readout_gain = gain;
 	return 0;
 }
 

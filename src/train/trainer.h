@@ -86,6 +86,7 @@ struct neap__trainer {
 	struct neap__safetensors from; /* of options.from, while it is opened */
 	struct neap_objective objective;
 	struct neap__initial_gain *gain; /* [layers]; NULL: weights are not drawn */
+	double readout_spikes; /* of a sample, that options.readout_gain was chosen for; 0: it was not */
 	const struct neap__learning_rate *schedule;
 	struct neap__optimizer optimizer;
 	struct neap__optimizer whole; /* moments of all ranks, on rank 0 while files have them */
@@ -158,10 +159,26 @@ int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *resul
  */
 int neap__initial_gain(struct neap__trainer *trainer);
 /*
- * initial_gain.c: has the optimizer update the readout in units of options.readout_gain, and
- * multiplies its weights and biases by it if they are drawn (`draws`).
+ * initial_gain.c: runs a few training samples through the net, as one batch, the first TRIAL_STEPS
+ * of each at most. `answered` may be NULL. 0, -ENOMEM or what reading the set fails with.
+ */
+enum { NEAP__TRIAL_STEPS = 4096 };
+int neap__run_trials(struct neap_eval_result *result, struct neap__trainer *trainer,
+	int (*answered)(void *user, const struct neap_answer *answer), void *user);
+struct neap__param;
+void neap__multiply(struct neap__param *weights, enum neap_precision precision, double factor);
+/*
+ * readout_gain.c: chooses options.readout_gain for the activity of a net whose weights are drawn,
+ * before the net is updated by `rule`; 1: none is needed, or the options do not allow one. A
+ * function of the options and the samples alone. 0 or as neap__run_trials.
+ */
+int neap__readout_gain_choose(struct neap__trainer *trainer, const struct neap__rule *rule);
+/*
+ * Has the optimizer update the readout in units of options.readout_gain, and multiplies its weights
+ * and biases by it if they are drawn (`draws`).
  */
 void neap__readout_gain(struct neap__trainer *trainer, int draws);
+void neap__readout_gain_say(const struct neap__trainer *trainer);
 /* The i-th of `some` training samples that are spread over all of them. */
 int64_t neap__training_sample(const struct neap__data *data, int64_t i, int64_t some);
 void neap__initial_gain_say(const struct neap__trainer *trainer);
@@ -233,6 +250,8 @@ int neap__memory_device_end(struct neap__trainer *trainer);
 /* snapshot.c: saves and loads last.safetensors; load returns 1 where there is one. */
 int neap__snapshot_save(struct neap__trainer *trainer);
 int neap__snapshot_load(struct neap__trainer *trainer);
+/* The factor of the readout that the run of the snapshot has; 0: none, or it cannot be read. */
+double neap__snapshot_readout_gain(const struct neap__trainer *trainer);
 
 /*
  * metrics.c: metrics.csv and costs.csv. start keeps the rows of the epochs so far; if some of them

@@ -95,7 +95,7 @@ static void say_overshot(const struct neap__trainer *trainer, double accuracy)
 			"%.4g: "
 			"updates of the readout's weights are too large for a sum over all spikes; "
 			"try --readout-gain %g",
-			first, guess, gain > 0 ? gain * 0.1 : 0.03);
+			first, guess, gain > 0 && gain != 1 ? gain * 0.1 : 0.03);
 }
 
 void neap__doubts_say_falling(
