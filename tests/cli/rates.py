@@ -126,6 +126,33 @@ def readout_gain(folder):
     return None if right and done.returncode == 2 and "--readout-gain 0.1, not 0.2" in done.stderr else f"{at} {done.stderr}"
 
 
+MANY = ["randman:classes=4,units=50,steps=100,spikes=10,samples=90,seed=3", "--memory", "8M", "--batch", "4", "--lr", "0.02",
+        "--schedule", "constant", "--seed", "5"]
+
+
+def chosen_gain(folder):
+    """--readout-gain auto, the default: the same for any threads, kept by the run, off for what it is not meant for."""
+    def one(name, *given, epochs=2):
+        run = os.path.join(folder, f"chosen-{name}")
+        found = neap_json("train", *MANY, "--epochs", str(epochs), "--out", run, *given)
+        return found["weights_hash"], json.load(open(os.path.join(run, "run.json")))["settings"]["readout_gain"]
+    plain, gain = one("plain", "--threads", "2")
+    if not 0.001 < gain < 0.5:
+        return f"chosen: {gain}"
+    same = {"auto": one("auto", *ONE, "--readout-gain", "auto"), "number": one("number", *ONE, "--readout-gain", repr(gain)),
+            "config": one("config", *ONE, "--config", os.path.join(folder, "chosen-plain", "run.json"))}
+    part = one("part", *ONE, epochs=1)
+    resumed = neap_json("train", "--out", os.path.join(folder, "chosen-part"), "--resume", "--epochs", "2")["weights_hash"]
+    off = {" ".join(given): one(f"off{i}", *ONE, *given)[1] for i, given in enumerate((
+        ["--readout", "mean"], ["--optimizer", "sgd"], ["--scale", "2"], ["--gain", "0"], ["--lr", "1e-6"],
+        ["--net", "gru:8,li", "--readout", "sum"], ["--from", os.path.join(folder, "chosen-plain")]))}
+    right = (set(same.values()) == {(plain, gain)} and part[1] == gain and resumed == plain
+             and set(off.values()) == {1})
+    refused = neap("train", *MANY, "--readout-gain", "much")
+    asks = refused.returncode == 2 and "auto chooses it from the data" in refused.stderr
+    return None if right and asks else f"{plain} {gain}: {same} {part} {resumed} {off} {refused.stderr}"
+
+
 def overshot(folder):
     """A note about outputs that are far too large in the first epoch: of many updates and of the readout `sum` alone."""
     told = []
@@ -160,6 +187,7 @@ def main():
         tap.run("what numbers are meant for is kept", is_kept, folder)
         tap.run("weights are scaled for what arrives", gains, folder)
         tap.run(readout_gain.__doc__, readout_gain, folder)
+        tap.run(chosen_gain.__doc__, chosen_gain, folder)
         tap.run(overshot.__doc__, overshot, folder)
         tap.run("silent and saturated layers are named, with the mend", names_layers, folder)
         for name, (data, epochs) in {**SETS, **(MORE if "all" in sys.argv else {})}.items():

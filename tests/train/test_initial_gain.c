@@ -5,6 +5,8 @@
  */
 #include "test.h"
 #include "train/trainer.h"
+#include "train/optimizer.h"
+#include "data/dataset.h"
 #include "nn/linear_cell.h"
 #include "nn/core/net_state.h"
 #include "nn/core/cell.h"
@@ -201,6 +203,59 @@ static void readout(void **state)
 	}
 }
 
+/* The spikes of a sample that the readout of t gets before training, counted batch by batch. */
+static double spikes_of(struct neap__trainer *t)
+{
+	struct neap_eval_result result = {.size = sizeof result};
+
+	assert_int_equal(neap__run_trials(&result, t, NULL, NULL), 0);
+	double spikes = result.rates[0] * t->net->layers[0].n * 0.2 / t->options.net.dt;
+	neap_eval_result_free(&result);
+	return spikes;
+}
+
+/*
+ * The factor makes an update of a readout `sum` change outputs by 0.05 at most, or those of an
+ * epoch by 0.8. It is 1 for any other readout, input, rule or target, and for what was given.
+ */
+static void chosen(void **state)
+{
+	const struct {
+		const char *spec, *rule;
+		double gain, rate, dt;
+		int readout, batch;
+		double update; /* 0: no factor */
+	} cases[] = {{"lif:60r,li", "adam", GAIN, 0.1, 1e-3, NEAP_READ_SUM, 8, 0.8 / 5},
+		{"lif:60r,li", "adamw", GAIN, 0.1, 1e-3, NEAP_READ_SUM, 1, 0.05},
+		{"lif:60r,li", "adam", GAIN, 0.1, 4e-3, NEAP_READ_SUM, 1, 0.05},
+		{"lif:60r,li", "adam", GAIN, 1e-6, 1e-3, NEAP_READ_SUM, 8, 0},
+		{"lif:60r,li", "sgd", GAIN, 0.1, 1e-3, NEAP_READ_SUM, 8, 0},
+		{"lif:60r,li", "adam", 0, 0.1, 1e-3, NEAP_READ_SUM, 8, 0},
+		{"lif:60r,li:scale=1", "adam", GAIN, 0.1, 1e-3, NEAP_READ_SUM, 8, 0},
+		{"lif:60r,li:init=torch", "adam", GAIN, 0.1, 1e-3, NEAP_READ_SUM, 8, 0},
+		{"lif:60r,li", "adam", GAIN, 0.1, 1e-3, NEAP_READ_MEAN, 8, 0},
+		{"rnn:60,li", "adam", GAIN, 0.1, 1e-3, NEAP_READ_SUM, 8, 0}};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+		struct neap__trainer t;
+		make(&t, cases[c].spec, DATA, cases[c].dt, cases[c].gain);
+		t.net->options.readout = cases[c].readout;
+		t.data.info = t.data.set->info;
+		t.options.batch = cases[c].batch;
+		t.options.learning_rate = cases[c].rate;
+		t.options.readout_gain = NEAP_READOUT_GAIN_AUTO;
+		assert_int_equal(
+			neap__readout_gain_choose(&t, neap__rule_find(cases[c].rule)), 0);
+		double wanted = cases[c].update > 0
+					? cases[c].update / (cases[c].rate * spikes_of(&t))
+					: 1;
+		if (fabs(t.options.readout_gain / wanted - 1) > (cases[c].update > 0 ? 0.006 : 0))
+			fail_msg("case %zu: %g, not %g", c, t.options.readout_gain, wanted);
+		discard(&t);
+	}
+}
+
 /* Moves of many steps at once are those of single ones; so is the mean square of random spikes. */
 static void tables(void **state)
 {
@@ -237,6 +292,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(deviations),
 		cmocka_unit_test(layers_above), cmocka_unit_test(left_alone),
-		cmocka_unit_test(readout), cmocka_unit_test(tables)};
+		cmocka_unit_test(readout), cmocka_unit_test(chosen), cmocka_unit_test(tables)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
