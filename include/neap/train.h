@@ -192,8 +192,8 @@ struct neap_train_options {
 	 * Factor of the readout's weights and biases: their initial values and every update are
 	 * multiplied by it. With the readout `sum`, outputs change by the sum over all spikes of a
 	 * sample, so a factor below 1 makes updates small enough if samples have many spikes.
-	 * 0: no factor, the same as 1. NEAP_READOUT_GAIN_AUTO: chosen when the weights are drawn,
-	 * from the spikes of some training samples, and then stored with the run; 1 for data,
+	 * 0: no factor, the same as 1. NEAP_READOUT_GAIN_AUTO: chosen before training, from the
+	 * spikes of some training samples, and then stored with the run; 1 for data,
 	 * readouts and optimizers whose updates are not too large (docs/learning.md).
 	 */
 	double readout_gain;

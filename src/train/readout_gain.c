@@ -11,6 +11,9 @@
  * than 1 ms is left out: with the usual smoothing it is 1.4 at 15 ms, and the factor without it
  * gave better results.
  *
+ * A net that begins with the weights of a model is measured with them. Its readout keeps its weights,
+ * which are those of a factor already; its updates have to be as small.
+ *
  * Few updates need larger ones. The number of epochs does not count, as an interrupted run may be
  * continued with more: the updates of one epoch shall change an output by EPOCH.
  */
@@ -117,7 +120,7 @@ int neap__readout_gain_choose(struct neap__trainer *trainer, const struct neap__
 	char text[40], *end;
 
 	o->readout_gain = 1;
-	if (o->from || !is_chosen(trainer, rule))
+	if (!is_chosen(trainer, rule))
 		return 0;
 	NEAP_TRY(measure_spikes(&trainer->readout_spikes, trainer));
 	double change = o->learning_rate * trainer->readout_spikes;

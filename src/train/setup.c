@@ -461,11 +461,12 @@ int neap__setup(struct neap__trainer *trainer)
 	keep_chosen(&o->net, trainer->net);
 	if (!o->from && !(o->resume && trainer->has_snapshot))
 		NEAP_TRY(neap__initial_gain(trainer));
-	if (o->readout_gain < 0)
-		NEAP_TRY(neap__readout_gain_choose(trainer, rule));
-	neap__readout_gain(trainer, !(o->resume && trainer->has_snapshot));
 	NEAP_TRY(neap__input_doubts_look(trainer));
 	NEAP_TRY(take_from(trainer));
+	if (o->readout_gain < 0)
+		NEAP_TRY(neap__readout_gain_choose(trainer, rule));
+	neap__readout_gain(trainer, !(o->resume && trainer->has_snapshot) &&
+					    (!o->from || o->fresh_readout));
 	if (trainer->ranks.peers)
 		neap__net_keep_slice(
 			trainer->net, trainer->ranks.peers->rank, trainer->ranks.peers->count);

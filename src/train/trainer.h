@@ -168,8 +168,8 @@ int neap__run_trials(struct neap_eval_result *result, struct neap__trainer *trai
 struct neap__param;
 void neap__multiply(struct neap__param *weights, enum neap_precision precision, double factor);
 /*
- * readout_gain.c: chooses options.readout_gain for the activity of a net whose weights are drawn,
- * before the net is updated by `rule`; 1: none is needed, or the options do not allow one. A
+ * readout_gain.c: chooses options.readout_gain for the activity of a net with its initial weights,
+ * which `rule` will update; 1: none is needed, or the options do not allow one. A
  * function of the options and the samples alone. 0 or as neap__run_trials.
  */
 int neap__readout_gain_choose(struct neap__trainer *trainer, const struct neap__rule *rule);

@@ -145,12 +145,13 @@ def chosen_gain(folder):
     resumed = neap_json("train", "--out", os.path.join(folder, "chosen-part"), "--resume", "--epochs", "2")["weights_hash"]
     off = {" ".join(given): one(f"off{i}", *ONE, *given)[1] for i, given in enumerate((
         ["--readout", "mean"], ["--optimizer", "sgd"], ["--scale", "2"], ["--gain", "0"], ["--lr", "1e-6"],
-        ["--net", "gru:8,li", "--readout", "sum"], ["--from", os.path.join(folder, "chosen-plain")]))}
+        ["--net", "gru:8,li", "--readout", "sum"]))}
+    tuned = one("tuned", *ONE, "--from", os.path.join(folder, "chosen-plain"))[1]  # measured with its weights
     right = (set(same.values()) == {(plain, gain)} and part[1] == gain and resumed == plain
-             and set(off.values()) == {1})
+             and set(off.values()) == {1} and 0.001 < tuned <= 1 and tuned != gain)
     refused = neap("train", *MANY, "--readout-gain", "much")
     asks = refused.returncode == 2 and "auto chooses it from the data" in refused.stderr
-    return None if right and asks else f"{plain} {gain}: {same} {part} {resumed} {off} {refused.stderr}"
+    return None if right and asks else f"{plain} {gain}: {same} {part} {resumed} {off} {tuned} {refused.stderr}"
 
 
 def overshot(folder):
