@@ -30,9 +30,9 @@
 #include <string.h>
 
 enum {
-	SAMPLES = 64,	    /* whose spikes are read for the first layer */
-	EVENTS = 1 << 18,   /* of a sample that are read, where it can be read in part */
-	TRIALS = 32,	    /* samples that run through the net for the layers above */
+	SAMPLES = 64,	  /* whose spikes are read for the first layer */
+	EVENTS = 1 << 18, /* of a sample that are read, where it can be read in part */
+	TRIALS = 32,	  /* samples that run through the net for the layers above */
 	LINE = 400
 };
 /* Spikes a second that a unit counts with where it has fewer: it will have more when it learned. */

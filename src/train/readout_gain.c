@@ -11,8 +11,8 @@
  * than 1 ms is left out: with the usual smoothing it is 1.4 at 15 ms, and the factor without it
  * gave better results.
  *
- * A net that begins with the weights of a model is measured with them. Its readout keeps its weights,
- * which are those of a factor already; its updates have to be as small.
+ * A net that begins with the weights of a model is measured with them. Its readout keeps its
+ * weights, which are those of a factor already; its updates have to be as small.
  *
  * Few updates need larger ones. The number of epochs does not count, as an interrupted run may be
  * continued with more: the updates of one epoch shall change an output by EPOCH.
@@ -33,7 +33,8 @@
  * with 0.2, words lose 6 points (docs/learning.md).
  */
 #define UPDATE 0.05
-#define EPOCH 0.8 /* measured likewise: with less, nets with 20 to 40 updates lose 3 to 8 points */
+#define EPOCH 0.8 /* measured likewise: with less, nets with 20 to 40 updates lose 3 to 8 points   \
+		   */
 
 /* Steps of samples that ran through the net. */
 struct sample_steps {
@@ -154,6 +155,7 @@ void neap__readout_gain_say(const struct neap__trainer *trainer)
 {
 	if (trainer->readout_spikes > 0 && trainer->options.readout_gain < 1)
 		neap__trainer_say(trainer,
-			"readout multiplied by --readout-gain %g, chosen for %.3g spikes per sample",
+			"readout multiplied by --readout-gain %g, chosen for %.3g spikes per "
+			"sample",
 			trainer->options.readout_gain, trainer->readout_spikes);
 }

@@ -465,8 +465,8 @@ int neap__setup(struct neap__trainer *trainer)
 	NEAP_TRY(take_from(trainer));
 	if (o->readout_gain < 0)
 		NEAP_TRY(neap__readout_gain_choose(trainer, rule));
-	neap__readout_gain(trainer, !(o->resume && trainer->has_snapshot) &&
-					    (!o->from || o->fresh_readout));
+	neap__readout_gain(
+		trainer, !(o->resume && trainer->has_snapshot) && (!o->from || o->fresh_readout));
 	if (trainer->ranks.peers)
 		neap__net_keep_slice(
 			trainer->net, trainer->ranks.peers->rank, trainer->ranks.peers->count);

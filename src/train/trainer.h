@@ -86,7 +86,8 @@ struct neap__trainer {
 	struct neap__safetensors from; /* of options.from, while it is opened */
 	struct neap_objective objective;
 	struct neap__initial_gain *gain; /* [layers]; NULL: weights are not drawn */
-	double readout_spikes; /* of a sample, that options.readout_gain was chosen for; 0: it was not */
+	double readout_spikes; /* of a sample, that options.readout_gain was chosen for; 0: it was
+				  not */
 	const struct neap__learning_rate *schedule;
 	struct neap__optimizer optimizer;
 	struct neap__optimizer whole; /* moments of all ranks, on rank 0 while files have them */

@@ -245,11 +245,9 @@ static void chosen(void **state)
 		t.options.batch = cases[c].batch;
 		t.options.learning_rate = cases[c].rate;
 		t.options.readout_gain = NEAP_READOUT_GAIN_AUTO;
-		assert_int_equal(
-			neap__readout_gain_choose(&t, neap__rule_find(cases[c].rule)), 0);
-		double wanted = cases[c].update > 0
-					? cases[c].update / (cases[c].rate * spikes_of(&t))
-					: 1;
+		assert_int_equal(neap__readout_gain_choose(&t, neap__rule_find(cases[c].rule)), 0);
+		double wanted =
+			cases[c].update > 0 ? cases[c].update / (cases[c].rate * spikes_of(&t)) : 1;
 		if (fabs(t.options.readout_gain / wanted - 1) > (cases[c].update > 0 ? 0.006 : 0))
 			fail_msg("case %zu: %g, not %g", c, t.options.readout_gain, wanted);
 		discard(&t);
