@@ -489,8 +489,8 @@ int cli_train(int argc, char **argv)
 		{.name = "readout-gain", .kind = CLI_NUMBER, .into = &o.readout_gain, .argument = "X",
 			.help = "multiply the initial weights of the readout, and their updates, by X; auto: "
 				"for --readout sum, a factor below 1 if samples have many spikes "
-				"(default auto; 0 or 1: off)",
-			.high = 1e6, .minus_one = "auto", .wrong = "auto chooses it from the data; 1 turns it off"},
+				"(default 0: no factor, as 1)",
+			.high = 1e6, .minus_one = "auto", .wrong = "auto chooses it from the data"},
 		CLI_LOSS_OPTIONS(o.loss, o.rates),
 		CLI_GROUP("Learning"),
 		{.name = "epochs", .kind = CLI_COUNT, .into = &o.epochs, .argument = "N",

@@ -207,8 +207,7 @@ struct neap_train_options {
 	X(net, NEAP_NET_OPTIONS_INIT) X(rates.upper, 0.02) X(rates.upper_weight, 1.0) \
 	X(optimizer, "adam") X(learning_rate, 4e-3) X(momentum, 0.9) X(beta1, 0.9) X(beta2, 0.999) X(epsilon, 1e-8) \
 	X(schedule, "cooldown") X(warmup, -1) X(clip, 1.0) X(epochs, 30) X(batch, 32) X(validation, 0.1) X(seed, 1) \
-	X(sweep.patience, -1) X(gain, 0.55) X(validation_least, 30) \
-	X(readout_gain, NEAP_READOUT_GAIN_AUTO)
+	X(sweep.patience, -1) X(gain, 0.55) X(validation_least, 30)
 #define NEAP_TRAIN_OPTIONS_INIT NEAP__INIT(neap_train_options, NEAP_TRAIN_OPTIONS_DEFAULTS(NEAP__INIT_FIELD))
 /* clang-format on */
 NEAP__INIT_FUNCTION(neap_train_options, NEAP_TRAIN_OPTIONS_DEFAULTS)

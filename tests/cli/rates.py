@@ -127,11 +127,11 @@ def readout_gain(folder):
 
 
 MANY = ["randman:classes=4,units=50,steps=100,spikes=10,samples=90,seed=3", "--memory", "8M", "--batch", "4", "--lr", "0.02",
-        "--schedule", "constant", "--seed", "5"]
+        "--schedule", "constant", "--seed", "5", "--readout-gain", "auto"]
 
 
 def chosen_gain(folder):
-    """--readout-gain auto, the default: the same for any threads, kept by the run, off for what it is not meant for."""
+    """--readout-gain auto: the same for any threads, kept by the run, off for what it is not meant for."""
     def one(name, *given, epochs=2):
         run = os.path.join(folder, f"chosen-{name}")
         found = neap_json("train", *MANY, "--epochs", str(epochs), "--out", run, *given)
