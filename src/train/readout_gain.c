@@ -33,8 +33,9 @@
  * with 0.2, words lose 6 points (docs/learning.md).
  */
 #define UPDATE 0.05
-#define EPOCH 0.8 /* measured likewise: with less, nets with 20 to 40 updates lose 3 to 8 points   \
-		   */
+#define EPOCH                                                                                      \
+	0.8 /* measured likewise: with less, nets with 20 to 40 updates lose 3 to 8 points         \
+	     */
 
 /* Steps of samples that ran through the net. */
 struct sample_steps {
