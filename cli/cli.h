@@ -146,9 +146,9 @@ int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, c
 	{.name = "json", .kind = CLI_FLAG, .into = &(json), \
 		.help = "print one JSON object on standard output"}
 
-/* NEAP_PARAM_OPTION_TABLE as options; `params`, a struct neap_params *, is in scope. */
+/* NEAP_PARAM_OPTION_TABLE as options that fill CLI_PARAMS, which a command defines. */
 #define CLI_PARAM_OPTION(member, option, meaning) \
-	{.name = option, .kind = CLI_INT, .into = &params->member, .argument = "N", \
+	{.name = option, .kind = CLI_INT, .into = &CLI_PARAMS.member, .argument = "N", \
 		.help = meaning " (default: chosen by the plan)", .low = 1, .high = CLI_STEPS_MOST},
 #define CLI_PARAM_OPTIONS NEAP_PARAM_OPTION_TABLE(CLI_PARAM_OPTION)
 /* clang-format on */

@@ -15,30 +15,79 @@ static const char examples[] =
 	"  neap compare train.h5 --dt 0.1ms --memory 4M --slow /var/tmp --strategy double\n"
 	"  neap compare randman:steps=10000 --net lif:256r,li --memory 2M --json\n";
 
-struct comparing {
-	struct cli_progress bar;
-	int verbose;
-	const char *save; /* the plan of the strategy, or NULL */
+/* The command line, which the options fill. */
+static struct {
+	struct neap_compare_options o;
+	struct cli_net_choices choices;
+	struct cli_list strategies;
+	const char *chain, *save;
+	int64_t seed;
+	int json, verbose;
+} given = {.o = {.size = sizeof given.o}, .seed = 1};
+
+#define CLI_PARAMS given.o.sweep.params
+/* clang-format off */
+static const struct cli_option options[] = {
+	CLI_NET_OPTIONS(given.o.net, given.choices),
+	CLI_LOSS_OPTIONS(given.o.loss, given.o.rates),
+	CLI_SWEEP_OPTIONS(given.o.sweep, given.chain),
+	{.name = "strategy", .kind = CLI_LIST, .into = &given.strategies, .argument = "NAME",
+		.help = "strategy to run, repeatable (default: all)", .names = neap_strategy_name},
+	CLI_BATCH_OPTIONS(given.o, given.seed),
+	CLI_GROUP("Measurement and output"),
+	{.name = "repeats", .kind = CLI_COUNT, .into = &given.o.repeats, .argument = "N",
+		.help = "forward and backward passes per strategy, of which the median is reported "
+			"(default 1)", .low = 1, .high = 99},
+	{.name = "journal", .kind = CLI_TEXT, .into = &given.o.sweep.journal, .argument = "DIR",
+		.help = "folder of a journal from which a killed run continues; requires one "
+			"--strategy (default: none)"},
+	{.name = "journal-every", .kind = CLI_TIME, .into = &given.o.sweep.journal_seconds,
+		.argument = "TIME", .help = "time between commits of the journal (default 30s)",
+		.low = 1e-9, .high = 1e9},
+	{.name = "no-reference", .kind = CLI_FLAG, .into = &given.o.no_reference,
+		.help = "skip the reference that stores everything without a budget"},
+	{.name = "reference-memory", .kind = CLI_SIZE, .into = &given.o.reference_memory,
+		.argument = "BYTES",
+		.help = "limit the reference that stores everything to the first steps that fit in "
+			"this memory (default: none)",
+		.low = 1},
+	{.name = "trace", .kind = CLI_TEXT, .into = &given.o.sweep.trace, .argument = "FILE",
+		.help = "write a trace of the last pass of each strategy, as trace events for "
+			"Perfetto"},
+	{.name = "save", .kind = CLI_TEXT, .into = &given.save, .argument = "FILE",
+		.help = "write the plan that was run; requires one --strategy"},
+	{.name = "verbose", .letter = 'v', .kind = CLI_FLAG, .into = &given.verbose,
+		.help = "print the parts of the time of each strategy on a second line"},
+	CLI_JSON_OPTION(given.json),
+{0},
 };
+/* clang-format on */
+
+static const struct cli_command command = {.name = "compare",
+	.arguments = "DATA",
+	.about = "runs one batch of real data with every strategy",
+	.examples = examples,
+	.options = options,
+	.least = 1,
+	.most = 1};
 
 static int on_progress(void *user, const char *strategy, int done, int total)
 {
-	struct comparing *c = user;
-	if (strategy && c->bar.terminal)
-		cli_progress_show(&c->bar, done, total, strategy);
+	struct cli_progress *bar = user;
+	if (strategy && bar->terminal)
+		cli_progress_show(bar, done, total, strategy);
 	else if (!strategy)
-		cli_progress_clear(&c->bar);
+		cli_progress_clear(bar);
 	return cli_interrupted();
 }
 
 static void on_line(void *user, const char *line)
 {
-	struct comparing *c = user;
 	char room[NEAP__PLAIN_TEXT];
 
 	if (cli_hides(line))
 		return;
-	cli_progress_clear(&c->bar);
+	cli_progress_clear(user);
 	fprintf(stderr, "%s\n", neap__plain_text(room, line));
 }
 
@@ -81,6 +130,34 @@ static void json_times(struct neap__json *to, const struct neap_sweep_stats *sta
 	neap__json_number(to, "copies", stats->copies);
 }
 
+/* The keys of a run that was not possible, without values. */
+static void json_missing(struct neap__json *to)
+{
+	static const char *const missing[] = {"peak_measured", "seconds", "stall_measured",
+		"stalls", "compute", "slowdown", "copies", "resident_growth", "recoveries", "late",
+		"overflows", "grad_hash"};
+
+	for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++)
+		neap__json_null(to, missing[i]);
+}
+
+/* What a run counted while it executed its plan. */
+static void json_counts(struct neap__json *to, const struct neap_sweep_stats *stats)
+{
+	neap__json_number(to, "foreseen", stats->foreseen);
+	neap__json_int(to, "replans", stats->replans);
+	neap__json_bytes(to, "resident_growth", stats->resident_growth);
+	neap__json_int(to, "recoveries", stats->recoveries);
+	neap__json_int(to, "late", stats->late);
+	neap__json_int(to, "overflows", stats->overflows);
+	neap__json_int(to, "recomputed", stats->recomputed);
+	if (stats->commits || stats->spared) {
+		neap__json_int(to, "commits", stats->commits);
+		neap__json_int(to, "spared", stats->spared);
+		neap__json_number(to, "journal", stats->journal);
+	}
+}
+
 static void json_run(struct neap__json *to, const struct neap_compare_result *result,
 	const struct neap_compare_run *run)
 {
@@ -92,11 +169,7 @@ static void json_run(struct neap__json *to, const struct neap_compare_result *re
 	if (run->reference)
 		neap__json_text(to, "role", "reference");
 	if (!run->ran) {
-		static const char *const missing[] = {"peak_measured", "seconds", "stall_measured",
-			"stalls", "compute", "slowdown", "copies", "resident_growth", "recoveries",
-			"late", "overflows", "grad_hash"};
-		for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++)
-			neap__json_null(to, missing[i]);
+		json_missing(to);
 		neap__json_end(to, '}');
 		return;
 	}
@@ -108,18 +181,7 @@ static void json_run(struct neap__json *to, const struct neap_compare_result *re
 	neap__json_number(to, "expected", run->expected);
 	neap__json_number(to, "ratio", run->ratio);
 	json_times(to, &run->stats);
-	neap__json_number(to, "foreseen", run->stats.foreseen);
-	neap__json_int(to, "replans", run->stats.replans);
-	neap__json_bytes(to, "resident_growth", run->stats.resident_growth);
-	neap__json_int(to, "recoveries", run->stats.recoveries);
-	neap__json_int(to, "late", run->stats.late);
-	neap__json_int(to, "overflows", run->stats.overflows);
-	neap__json_int(to, "recomputed", run->stats.recomputed);
-	if (run->stats.commits || run->stats.spared) {
-		neap__json_int(to, "commits", run->stats.commits);
-		neap__json_int(to, "spared", run->stats.spared);
-		neap__json_number(to, "journal", run->stats.journal);
-	}
+	json_counts(to, &run->stats);
 	neap__json_number(to, "loss", run->loss);
 	neap__json_int(to, "steps", run->steps);
 	neap__json_number(
@@ -156,7 +218,7 @@ static void json_tiers(struct neap__json *to, const struct neap_compare_result *
 }
 
 static int print_json(
-	const struct neap_compare_options *options, const struct neap_compare_result *result)
+	const struct neap_compare_options *o, const struct neap_compare_result *result)
 {
 	const struct neap_chain *c = &result->problem.chain;
 	struct neap__json report = {0}, *to = &report;
@@ -165,7 +227,7 @@ static int print_json(
 	neap_machine_describe(&machine);
 	neap__json_begin(to, NULL, '{');
 	neap__json_text(to, "isa", machine.isa);
-	neap__json_text(to, "data", options->data);
+	neap__json_text(to, "data", o->data);
 	neap__json_int(to, "batch", result->batch);
 	neap__json_int(to, "steps", result->steps);
 	neap__json_bytes(to, "budget", result->memory);
@@ -284,7 +346,7 @@ static void explain_faster(const struct neap_compare_result *result)
 		       "5\n");
 }
 
-static int print_table(const struct neap_compare_result *result, int verbose)
+static int print_table(const struct neap_compare_result *result)
 {
 	const struct neap_chain *c = &result->problem.chain;
 	const struct neap_tier_spec *tiers = result->problem.tiers;
@@ -318,7 +380,7 @@ static int print_table(const struct neap_compare_result *result, int verbose)
 		"slow", "predicted", "time", "overhead", "stall", "gradients", "parameters");
 	for (int i = 0; i < result->runs_count; i++) {
 		print_run(&result->runs[i], result->steps);
-		if (verbose && result->runs[i].ran)
+		if (given.verbose && result->runs[i].ran)
 			print_times(&result->runs[i]);
 	}
 	explain_faster(result);
@@ -343,121 +405,89 @@ static int same_gradients(const struct neap_compare_result *result)
 	return 1;
 }
 
-static int run(const struct neap_compare_options *options, struct comparing *comparing, int json)
+/* What follows from the results of a comparison that was reported. CLI_DONE or one line. */
+static int finish(const struct neap_compare_result *result)
+{
+	const struct neap_compare_run *last = &result->runs[result->runs_count - 1];
+
+	if (!same_gradients(result)) {
+		cli_usage("compare", "two strategies computed different gradients. This is a bug "
+				     "in neap: please report it with this command line");
+		return CLI_FAILED;
+	}
+	if (!given.save)
+		return CLI_DONE;
+	return last->ran ? cli_plan_save(&last->problem, &last->ended, 0, given.save, "compare")
+			 : cli_usage("compare", "--save: %s", last->what);
+}
+
+static int run(const struct neap_compare_options *o, struct cli_progress *bar)
 {
 	struct neap_compare_result result = {.size = sizeof result};
 
-	cli_progress_start(&comparing->bar, "compare", "runs");
+	cli_progress_start(bar, "compare", "runs");
 	cli_catch_signals();
-	int rc = neap_compare(&result, options);
-	cli_progress_clear(&comparing->bar);
+	int rc = neap_compare(&result, o);
+	cli_progress_clear(bar);
 	if (rc < 0)
 		return cli_fail("compare", rc);
 	for (int i = 0; i < result.tiers_lost; i++)
 		cli_usage("compare", "%s", result.tier_lost[i]);
-	int code = json ? print_json(options, &result) : print_table(&result, comparing->verbose);
-	if (options->sweep.trace && result.trace_dropped && !json)
+	int code = given.json ? print_json(o, &result) : print_table(&result);
+	if (o->sweep.trace && result.trace_dropped && !given.json)
 		fprintf(stderr, "neap compare: %s: %" PRId64 " older events were dropped\n",
-			options->sweep.trace, result.trace_dropped);
-	if (code == CLI_DONE && !same_gradients(&result)) {
-		cli_usage("compare", "two strategies computed different gradients. This is a bug "
-				     "in neap: please report it with this command line");
-		code = CLI_FAILED;
-	}
-	const struct neap_compare_run *last = &result.runs[result.runs_count - 1];
-	if (code == CLI_DONE && comparing->save)
-		code = last->ran ? cli_plan_save(&last->problem, &last->ended, 0, comparing->save,
-					   "compare")
-				 : cli_usage("compare", "--save: %s", last->what);
+			o->sweep.trace, result.trace_dropped);
+	if (code == CLI_DONE)
+		code = finish(&result);
 	neap_compare_result_free(&result);
 	return code;
 }
 
+/* Defaults that compare shares with train. */
+static void take_defaults(struct cli_progress *bar)
+{
+	const struct neap_train_options defaults = NEAP_TRAIN_OPTIONS_INIT;
+	struct neap_compare_options *o = &given.o;
+
+	o->net = defaults.net;
+	o->loss = defaults.loss;
+	o->rates = defaults.rates;
+	o->batch = defaults.batch;
+	o->sweep = defaults.sweep;
+	o->seed = 1;
+	o->progress = on_progress;
+	o->say = on_line;
+	o->user = bar;
+	cli_net_choices_from(&given.choices, &o->net);
+}
+
 int cli_compare(int argc, char **argv)
 {
-	struct comparing comparing = {0};
-	struct neap_train_options defaults = NEAP_TRAIN_OPTIONS_INIT;
-	struct neap_compare_options o = {.size = sizeof o,
-		.net = defaults.net,
-		.loss = defaults.loss,
-		.rates = defaults.rates,
-		.batch = defaults.batch,
-		.sweep = defaults.sweep,
-		.seed = 1,
-		.progress = on_progress,
-		.say = on_line,
-		.user = &comparing};
-	struct cli_net_choices choices = {0};
-	struct cli_list strategies = {0};
+	struct cli_progress bar = {0};
+	struct neap_compare_options *o = &given.o;
 	const char *names[CLI_LIST_MAX + 1] = {0}, *data[1];
-	const char *chain = NULL;
 	struct neap_problem costs = {.size = sizeof costs};
-	int64_t seed = 1;
-	int json = 0;
-	cli_net_choices_from(&choices, &o.net);
-	struct neap_params *params = &o.sweep.params;
-	/* clang-format off */
-	const struct cli_option options[] = {
-		CLI_NET_OPTIONS(o.net, choices),
-		CLI_LOSS_OPTIONS(o.loss, o.rates),
-		CLI_SWEEP_OPTIONS(o.sweep, chain),
-		{.name = "strategy", .kind = CLI_LIST, .into = &strategies, .argument = "NAME",
-			.help = "strategy to run, repeatable (default: all)", .names = neap_strategy_name},
-		CLI_BATCH_OPTIONS(o, seed),
-		CLI_GROUP("Measurement and output"),
-		{.name = "repeats", .kind = CLI_COUNT, .into = &o.repeats, .argument = "N",
-			.help = "forward and backward passes per strategy, of which the median is reported "
-				"(default 1)", .low = 1, .high = 99},
-		{.name = "journal", .kind = CLI_TEXT, .into = &o.sweep.journal, .argument = "DIR",
-			.help = "folder of a journal from which a killed run continues; requires one "
-				"--strategy (default: none)"},
-		{.name = "journal-every", .kind = CLI_TIME, .into = &o.sweep.journal_seconds,
-			.argument = "TIME", .help = "time between commits of the journal (default 30s)",
-			.low = 1e-9, .high = 1e9},
-		{.name = "no-reference", .kind = CLI_FLAG, .into = &o.no_reference,
-			.help = "skip the reference that stores everything without a budget"},
-		{.name = "reference-memory", .kind = CLI_SIZE, .into = &o.reference_memory,
-			.argument = "BYTES",
-			.help = "limit the reference that stores everything to the first steps that fit in "
-				"this memory (default: none)",
-			.low = 1},
-		{.name = "trace", .kind = CLI_TEXT, .into = &o.sweep.trace, .argument = "FILE",
-			.help = "write a trace of the last pass of each strategy, as trace events for "
-				"Perfetto"},
-		{.name = "save", .kind = CLI_TEXT, .into = &comparing.save, .argument = "FILE",
-			.help = "write the plan that was run; requires one --strategy"},
-		{.name = "verbose", .letter = 'v', .kind = CLI_FLAG, .into = &comparing.verbose,
-			.help = "print the parts of the time of each strategy on a second line"},
-		CLI_JSON_OPTION(json),
-		{0},
-	};
-	/* clang-format on */
-	const struct cli_command command = {.name = "compare",
-		.arguments = "DATA",
-		.about = "runs one batch of real data with every strategy",
-		.examples = examples,
-		.options = options,
-		.least = 1,
-		.most = 1};
+
+	take_defaults(&bar);
 	int parsed = cli_parse(&command, argc, argv, data);
 
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
 	int code = cli_refuse_run(data[0], "compare");
 	if (code == CLI_DONE)
-		code = cli_costs_read(&o.sweep, &o.net, &costs, chain, "compare");
+		code = cli_costs_read(&o->sweep, &o->net, &costs, given.chain, "compare");
 	if (code != CLI_DONE)
 		return code;
-	if (comparing.save && strategies.count != 1)
+	if (given.save && given.strategies.count != 1)
 		return cli_usage("compare", "--save requires exactly one --strategy");
-	o.data = data[0];
-	o.seed = o.net.seed = (uint64_t)seed;
-	code = cli_net_choices_into(&o.net, &choices, "compare");
+	o->data = data[0];
+	o->seed = o->net.seed = (uint64_t)given.seed;
+	code = cli_net_choices_into(&o->net, &given.choices, "compare");
 	if (code != CLI_DONE)
 		return code;
-	for (int i = 0; i < strategies.count; i++)
-		names[i] = strategies.text[i];
-	if (strategies.count)
-		o.strategies = names;
-	return run(&o, &comparing, json);
+	for (int i = 0; i < given.strategies.count; i++)
+		names[i] = given.strategies.text[i];
+	if (given.strategies.count)
+		o->strategies = names;
+	return run(o, &bar);
 }

@@ -52,6 +52,118 @@ struct encode_request {
 	struct cli_progress progress;
 };
 
+/* The command line, which the options fill. */
+static struct encode_request given = {.options = {.size = sizeof given.options},
+	.events = {.size = sizeof given.events},
+	.table = {.size = sizeof given.table}};
+static const char *const missing[] = {"error", "previous", "zero", "drop", NULL};
+static const char *const headers[] = {"auto", "yes", "no", NULL};
+static const char *const polarities[] = {"split", "merge", "on", "off", NULL};
+
+/* clang-format off */
+static const struct cli_option options[] = {
+	CLI_GROUP("Files and names"),
+	{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &given.out, .argument = "FILE.h5",
+		.help = "data set to write; required"},
+	{.name = "label", .kind = CLI_TEXT, .into = &given.options.label, .argument = "REGEX",
+		.help = "regular expression on the file name whose group 1 is the class (default: the "
+			"folder)"},
+	{.name = "speaker", .kind = CLI_TEXT, .into = &given.options.speaker, .argument = "REGEX",
+		.help = "regular expression on the file name whose group 1 is the speaker (default: "
+			"none)"},
+	{.name = "classes", .kind = CLI_TEXT, .into = &given.classes, .argument = "FILE|N",
+		.help = "file of the class names in their order, one per line, or N for classes 0 to "
+			"N-1 (default: those found)"},
+	{.name = "split", .kind = CLI_LIST, .into = &given.split, .argument = "FILE",
+		.help = "list of the files to encode, one path per line; repeatable (default: all); "
+			"train or test of N-TIDIGITS"},
+	{.name = "without", .kind = CLI_LIST, .into = &given.without, .argument = "FILE",
+		.help = "list of files to leave out, one path per line; repeatable (default: none)"},
+	{.name = "strict", .kind = CLI_FLAG, .into = &given.strict,
+		.help = "stop at files that are not recordings, are damaged or have another class "
+			"(default: skip them)"},
+	CLI_GROUP("The ear"),
+	{.name = "channels", .kind = CLI_COUNT, .into = &given.options.encoder.channels,
+		.argument = "N", .help = "channels of the ear (default 128)", .low = 1, .high = 700},
+	{.name = "low", .kind = CLI_NUMBER, .into = &given.options.encoder.low, .argument = "HZ",
+		.help = "centre frequency of the lowest channel in Hz (default 80)", .low = 1, .high = 1e6},
+	{.name = "high", .kind = CLI_NUMBER, .into = &given.options.encoder.high, .argument = "HZ",
+		.help = "centre frequency of the highest channel in Hz, at most 0.45 of the sampling "
+			"rate (default 3600)",
+		.low = 2, .high = 1e6},
+	{.name = "concat", .kind = CLI_TIME, .into = &given.options.concat, .argument = "TIME",
+		.unit = "s",
+		.help = "duration of a sample, concatenated from recordings of one class and speaker "
+			"(default: one recording per sample)",
+		.low = 1e-3, .high = 1e5},
+	CLI_GROUP("Recordings and events"),
+	{.name = "pool", .kind = CLI_COUNT, .into = &given.events.pool, .argument = "N",
+		.help = "of recordings: number of adjacent channels of the ear whose spikes share one "
+			"channel of the data set; of cameras: side of the squares of pixels that share "
+			"a channel (default 1)",
+		.low = 1, .high = 65536},
+	CLI_GROUP("Events of cameras and the like"),
+	{.name = "sensor", .kind = CLI_TEXT, .into = &given.sensor, .argument = "WxH",
+		.help = "width and height of the event camera in pixels (default: as in the file)"},
+	{.name = "crop", .kind = CLI_TEXT, .into = &given.crop, .argument = "WxH+X+Y",
+		.help = "part of the sensor to use (default: all)"},
+	{.name = "polarity", .kind = CLI_CHOICE, .into = &given.polarity, .argument = "WHAT",
+		.help = "polarities to use, split into two channels per pixel, merged, or one alone",
+		.choices = polarities,
+		.differ = "split and merge keep all events; on and off drop one polarity"},
+	{.name = "time-unit", .kind = CLI_TIME, .into = &given.events.time_unit, .argument = "TIME", .unit = "us",
+		.help = "unit of the times in arrays and text (default: 1us for integers, 1s for floats)", .low = 1e-12, .high = 1e5},
+	{.name = "from-first-event", .kind = CLI_FLAG, .into = &given.events.from_first,
+		.help = "begin each recording at its first event, for times that count from elsewhere, "
+			"such as a clock"},
+	{.name = "inputs", .kind = CLI_COUNT, .into = &given.events.inputs, .argument = "N",
+		.help = "number of channels of events without pixels (default: as in the file)", .low = 1, .high = 65536},
+	CLI_GROUP("Tables of text"),
+	{.name = "sample-column", .kind = CLI_TEXT, .into = &given.table.sample_column, .argument = "NAME",
+		.help = "column that names the sample of a row (default: one sample per file)"},
+	{.name = "target", .kind = CLI_TEXT, .into = &given.table.targets, .argument = "NAME[,NAME]",
+		.help = "columns of targets, of the table of --labels if that is given: whole numbers and "
+			"texts are classes, others numbers (default: none)"},
+	{.name = "labels", .kind = CLI_TEXT, .into = &given.table.labels, .argument = "FILE.csv",
+		.help = "table of targets: the name of a sample and its targets per line (default: "
+			"none)"},
+	{.name = "drop", .kind = CLI_TEXT, .into = &given.table.dropped, .argument = "NAME[,NAME]",
+		.help = "columns to ignore, such as dates (default: none)"},
+	{.name = "missing", .kind = CLI_CHOICE, .into = &given.missing, .argument = "WHAT",
+		.help = "missing values of features: repeat the value of the previous row of the sample, "
+			"write zero, or drop the row",
+		.choices = missing},
+	{.name = "numbers", .kind = CLI_FLAG, .into = &given.table.numbers,
+		.help = "treat targets that are whole numbers as numbers, not as classes"},
+	{.name = "header", .kind = CLI_CHOICE, .into = &given.header, .argument = "WHAT",
+		.help = "whether the first row names the columns; auto: if one of its fields is not a "
+			"number",
+		.choices = headers},
+	CLI_GROUP("Reading and reporting"),
+	{.name = "any-sound", .kind = CLI_FLAG, .into = &given.options.any_sound,
+		.help = "read every kind of sound file that libsndfile knows (ogg, mp3, ...)"},
+	{.name = "threads", .kind = CLI_COUNT, .into = &given.options.threads, .argument = "N",
+		.help = "encoding threads (default: one per processor)", .low = 1, .high = 1024},
+	{.name = "force", .kind = CLI_FLAG, .into = &given.force,
+		.help = "overwrite FILE.h5 if it exists"},
+	CLI_JSON_OPTION(given.json),
+	{0},
+};
+/* clang-format on */
+
+static const struct cli_command command = {"encode", "DIR|FILE",
+	"converts a recording (wav, flac, aiff) or a folder of them into spikes, in the\n"
+	"HDF5 layout of the Spiking Heidelberg Digits: filters spaced as in the ear,\n"
+	"compression, lateral inhibition, one integrate-and-fire neuron per channel.\n"
+	"Events of cameras and the like are converted to the same layout: arrays in .npz,\n"
+	".npy or HDF5, one file or a folder with a file for each recording; recordings as\n"
+	"Prophesee RAW or DAT, AEDAT 4, or text (NAME_events.txt); N-MNIST, N-Caltech101,\n"
+	"N-TIDIGITS and DVS Gesture (docs/events.md).\n"
+	"Tables of numbers (.csv, .tsv), one or a folder of them, become HDF5 files of "
+	"arrays\n"
+	"(docs/data.md).",
+	examples, options, 1, MOST_PATHS};
+
 static double now(void)
 {
 	struct timespec t;
@@ -358,11 +470,10 @@ static int encode_table(struct encode_request *r, const char *path)
 		       : table_text(&report, r->out, seconds, t->sample_column != NULL);
 }
 
-static int encode(struct encode_request *r, const struct cli_option *options, const char *dir)
+/* CLI_DONE, or one line if the output cannot be written. */
+static int check_out(const struct encode_request *r, int writes, const char *dir)
 {
-	const struct neap_peers *peers = cli_peers();
-	int writes = !peers || peers->rank == 0, rc;
-	struct neap_encode_report report = {.size = sizeof report};
+	int rc;
 	static const char *const others[] = {".npz", ".npy", ".csv", ".tsv", ".txt", ".wav",
 		".flac", ".aiff", ".aif", ".ogg", ".mp3"};
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -379,6 +490,39 @@ static int encode(struct encode_request *r, const struct cli_option *options, co
 	if (writes && !r->force && access(r->out, F_OK) == 0 && access(dir, F_OK) == 0)
 		return cli_usage(
 			"encode", "'%s' already exists. Pass --force to overwrite it", r->out);
+	return CLI_DONE;
+}
+
+static int encode_recordings(struct encode_request *r, int writes, const char *dir)
+{
+	struct neap_encode_report report = {.size = sizeof report};
+
+	cli_progress_start(&r->progress, "encode", "files");
+	r->options.peers = cli_peers();
+	r->options.encoder.pool = r->events.pool;
+	r->options.warn = warn;
+	r->options.doubt = doubt;
+	double started = now();
+	int rc = neap_encode_directory(&report, dir, r->out, &r->options);
+	double seconds = now() - started;
+	cli_progress_clear(&r->progress);
+	cli_skipped_end(&r->skipped, rc < 0);
+	if (rc < 0)
+		return cli_fail("encode", rc);
+	if (writes)
+		doubt_written(r, dir);
+	return r->json ? report_json(&report, r->out, seconds)
+		       : report_text(&report, r->out, seconds);
+}
+
+static int encode(struct encode_request *r, const char *dir)
+{
+	const struct neap_peers *peers = cli_peers();
+	int writes = !peers || peers->rank == 0;
+	int rc = check_out(r, writes, dir);
+
+	if (rc != CLI_DONE)
+		return rc;
 	cli_catch_signals();
 	enum cli_encoded kind = cli_encoded_kind(dir);
 	r->dir = dir;
@@ -395,22 +539,7 @@ static int encode(struct encode_request *r, const struct cli_option *options, co
 			dir);
 	if (kind == CLI_TABLE)
 		return writes ? encode_table(r, dir) : CLI_DONE;
-	cli_progress_start(&r->progress, "encode", "files");
-	r->options.peers = peers;
-	r->options.encoder.pool = r->events.pool;
-	r->options.warn = warn;
-	r->options.doubt = doubt;
-	double started = now();
-	rc = neap_encode_directory(&report, dir, r->out, &r->options);
-	double seconds = now() - started;
-	cli_progress_clear(&r->progress);
-	cli_skipped_end(&r->skipped, rc < 0);
-	if (rc < 0)
-		return cli_fail("encode", rc);
-	if (writes)
-		doubt_written(r, dir);
-	return r->json ? report_json(&report, r->out, seconds)
-		       : report_text(&report, r->out, seconds);
+	return encode_recordings(r, writes, dir);
 }
 
 /* What the options of all kinds have in common. */
@@ -439,143 +568,34 @@ static void add_given(struct neap__text *to, int argc, char **argv, const char *
 
 int cli_encode(int argc, char **argv)
 {
-	struct encode_request r = {.options = {.size = sizeof r.options},
-		.events = {.size = sizeof r.events},
-		.table = {.size = sizeof r.table}};
-	struct neap_table_options *t = &r.table;
-	static const char *const missing[] = {"error", "previous", "zero", "drop", NULL};
-	static const char *const headers[] = {"auto", "yes", "no", NULL};
-	struct neap_event_options *e = &r.events;
-	static const char *const polarities[] = {"split", "merge", "on", "off", NULL};
-	struct neap_encode_options *o = &r.options;
-	/* clang-format off */
-	const struct cli_option options[] = {
-		CLI_GROUP("Files and names"),
-		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &r.out, .argument = "FILE.h5",
-			.help = "data set to write; required"},
-		{.name = "label", .kind = CLI_TEXT, .into = &o->label, .argument = "REGEX",
-			.help = "regular expression on the file name whose group 1 is the class (default: the "
-				"folder)"},
-		{.name = "speaker", .kind = CLI_TEXT, .into = &o->speaker, .argument = "REGEX",
-			.help = "regular expression on the file name whose group 1 is the speaker (default: "
-				"none)"},
-		{.name = "classes", .kind = CLI_TEXT, .into = &r.classes, .argument = "FILE|N",
-			.help = "file of the class names in their order, one per line, or N for classes 0 to "
-				"N-1 (default: those found)"},
-		{.name = "split", .kind = CLI_LIST, .into = &r.split, .argument = "FILE",
-			.help = "list of the files to encode, one path per line; repeatable (default: all); "
-				"train or test of N-TIDIGITS"},
-		{.name = "without", .kind = CLI_LIST, .into = &r.without, .argument = "FILE",
-			.help = "list of files to leave out, one path per line; repeatable (default: none)"},
-		{.name = "strict", .kind = CLI_FLAG, .into = &r.strict,
-			.help = "stop at files that are not recordings, are damaged or have another class "
-				"(default: skip them)"},
-		CLI_GROUP("The ear"),
-		{.name = "channels", .kind = CLI_COUNT, .into = &o->encoder.channels,
-			.argument = "N", .help = "channels of the ear (default 128)", .low = 1, .high = 700},
-		{.name = "low", .kind = CLI_NUMBER, .into = &o->encoder.low, .argument = "HZ",
-			.help = "centre frequency of the lowest channel in Hz (default 80)", .low = 1, .high = 1e6},
-		{.name = "high", .kind = CLI_NUMBER, .into = &o->encoder.high, .argument = "HZ",
-			.help = "centre frequency of the highest channel in Hz, at most 0.45 of the sampling "
-				"rate (default 3600)",
-			.low = 2, .high = 1e6},
-		{.name = "concat", .kind = CLI_TIME, .into = &o->concat, .argument = "TIME",
-			.unit = "s",
-			.help = "duration of a sample, concatenated from recordings of one class and speaker "
-				"(default: one recording per sample)",
-			.low = 1e-3, .high = 1e5},
-		CLI_GROUP("Recordings and events"),
-		{.name = "pool", .kind = CLI_COUNT, .into = &e->pool, .argument = "N",
-			.help = "of recordings: number of adjacent channels of the ear whose spikes share one "
-				"channel of the data set; of cameras: side of the squares of pixels that share "
-				"a channel (default 1)",
-			.low = 1, .high = 65536},
-		CLI_GROUP("Events of cameras and the like"),
-		{.name = "sensor", .kind = CLI_TEXT, .into = &r.sensor, .argument = "WxH",
-			.help = "width and height of the event camera in pixels (default: as in the file)"},
-		{.name = "crop", .kind = CLI_TEXT, .into = &r.crop, .argument = "WxH+X+Y",
-			.help = "part of the sensor to use (default: all)"},
-		{.name = "polarity", .kind = CLI_CHOICE, .into = &r.polarity, .argument = "WHAT",
-			.help = "polarities to use, split into two channels per pixel, merged, or one alone",
-			.choices = polarities,
-			.differ = "split and merge keep all events; on and off drop one polarity"},
-		{.name = "time-unit", .kind = CLI_TIME, .into = &e->time_unit, .argument = "TIME", .unit = "us",
-			.help = "unit of the times in arrays and text (default: 1us for integers, 1s for floats)", .low = 1e-12, .high = 1e5},
-		{.name = "from-first-event", .kind = CLI_FLAG, .into = &e->from_first,
-			.help = "begin each recording at its first event, for times that count from elsewhere, "
-				"such as a clock"},
-		{.name = "inputs", .kind = CLI_COUNT, .into = &e->inputs, .argument = "N",
-			.help = "number of channels of events without pixels (default: as in the file)", .low = 1, .high = 65536},
-		CLI_GROUP("Tables of text"),
-		{.name = "sample-column", .kind = CLI_TEXT, .into = &t->sample_column, .argument = "NAME",
-			.help = "column that names the sample of a row (default: one sample per file)"},
-		{.name = "target", .kind = CLI_TEXT, .into = &t->targets, .argument = "NAME[,NAME]",
-			.help = "columns of targets, of the table of --labels if that is given: whole numbers and "
-				"texts are classes, others numbers (default: none)"},
-		{.name = "labels", .kind = CLI_TEXT, .into = &t->labels, .argument = "FILE.csv",
-			.help = "table of targets: the name of a sample and its targets per line (default: "
-				"none)"},
-		{.name = "drop", .kind = CLI_TEXT, .into = &t->dropped, .argument = "NAME[,NAME]",
-			.help = "columns to ignore, such as dates (default: none)"},
-		{.name = "missing", .kind = CLI_CHOICE, .into = &r.missing, .argument = "WHAT",
-			.help = "missing values of features: repeat the value of the previous row of the sample, "
-				"write zero, or drop the row",
-			.choices = missing},
-		{.name = "numbers", .kind = CLI_FLAG, .into = &t->numbers,
-			.help = "treat targets that are whole numbers as numbers, not as classes"},
-		{.name = "header", .kind = CLI_CHOICE, .into = &r.header, .argument = "WHAT",
-			.help = "whether the first row names the columns; auto: if one of its fields is not a "
-				"number",
-			.choices = headers},
-		CLI_GROUP("Reading and reporting"),
-		{.name = "any-sound", .kind = CLI_FLAG, .into = &o->any_sound,
-			.help = "read every kind of sound file that libsndfile knows (ogg, mp3, ...)"},
-		{.name = "threads", .kind = CLI_COUNT, .into = &o->threads, .argument = "N",
-			.help = "encoding threads (default: one per processor)", .low = 1, .high = 1024},
-		{.name = "force", .kind = CLI_FLAG, .into = &r.force,
-			.help = "overwrite FILE.h5 if it exists"},
-		CLI_JSON_OPTION(r.json),
-		{0},
-	};
-	/* clang-format on */
-	const struct cli_command command = {"encode", "DIR|FILE",
-		"converts a recording (wav, flac, aiff) or a folder of them into spikes, in the\n"
-		"HDF5 layout of the Spiking Heidelberg Digits: filters spaced as in the ear,\n"
-		"compression, lateral inhibition, one integrate-and-fire neuron per channel.\n"
-		"Events of cameras and the like are converted to the same layout: arrays in .npz,\n"
-		".npy or HDF5, one file or a folder with a file for each recording; recordings as\n"
-		"Prophesee RAW or DAT, AEDAT 4, or text (NAME_events.txt); N-MNIST, N-Caltech101,\n"
-		"N-TIDIGITS and DVS Gesture (docs/events.md).\n"
-		"Tables of numbers (.csv, .tsv), one or a folder of them, become HDF5 files of "
-		"arrays\n"
-		"(docs/data.md).",
-		examples, options, 1, MOST_PATHS};
+	struct encode_request *r = &given;
 	const char *dir[MOST_PATHS];
-	struct neap__text given = {0};
+	struct neap__text words = {0};
 	int parsed = cli_parse(&command, argc, argv, dir);
+
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
 	if (parsed > 1)
-		return cli_encoded_several(dir[0], dir[1], t->targets || t->dropped);
-	if (!r.out)
+		return cli_encoded_several(dir[0], dir[1], r->table.targets || r->table.dropped);
+	if (!r->out)
 		return cli_usage(
 			"encode", "--out is missing. Pass the file to write: --out FILE.h5");
-	cli_repeat_encode(options, dir[0], r.out, argc, argv);
-	int rc = r.split.count ? cli_encoded_split(r.split.text[0]) : CLI_DONE;
+	cli_repeat_encode(options, dir[0], r->out, argc, argv);
+	int rc = r->split.count ? cli_encoded_split(r->split.text[0]) : CLI_DONE;
 	if (rc == CLI_DONE)
-		rc = settle_events(&r);
+		rc = settle_events(r);
 	if (rc == CLI_DONE)
-		rc = cli_encoded_classes(&r.name, &r.names, &r.text, r.classes, dir[0]);
-	add_given(&given, argc, argv, dir[0]);
-	r.given = given.data && !given.error ? given.data : "";
-	SHARE(o, &r);
-	SHARE(e, &r);
-	SHARE(t, &r);
+		rc = cli_encoded_classes(&r->name, &r->names, &r->text, r->classes, dir[0]);
+	add_given(&words, argc, argv, dir[0]);
+	r->given = words.data && !words.error ? words.data : "";
+	SHARE(&r->options, r);
+	SHARE(&r->events, r);
+	SHARE(&r->table, r);
 	if (rc == CLI_DONE)
-		rc = encode(&r, options, dir[0]);
+		rc = encode(r, dir[0]);
 	cli_repeat_encode(NULL, NULL, NULL, 0, NULL);
-	free(r.text);
-	free(r.name);
-	neap__text_free(&given);
+	free(r->text);
+	free(r->name);
+	neap__text_free(&words);
 	return rc;
 }

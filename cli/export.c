@@ -21,6 +21,35 @@ static void on_line(void *user, const char *line)
 		neap__plain_text(room, line));
 }
 
+/* CLI_DONE, or one line if the graph cannot be written to `path`. */
+static int check_nir(const char *path)
+{
+	static const char *const others[] = {
+		".onnx", ".pt", ".pth", ".tflite", ".pb", ".safetensors"};
+	const char *folder;
+	char room[4096];
+
+	if (!path)
+		return cli_usage("export",
+			"--nir FILE is missing: the NIR graph to write, such as --nir net.nir");
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (cli_ends_in(path, others[i]))
+			return cli_usage("export",
+				"--nir: '%s' has the extension of another format, but export "
+				"writes "
+				"NIR graphs only. Use .nir; the weights are in "
+				"RUN/model.safetensors, which PyTorch's package safetensors reads",
+				path);
+	folder = strrchr(path, '/');
+	snprintf(room, sizeof room, "%.*s", folder ? (int)(folder - path) : 0, path);
+	if (*room && access(room, F_OK) < 0)
+		return cli_usage("export",
+			"--nir: cannot write '%s': its folder does not exist. Create the folder, "
+			"or choose another file",
+			path);
+	return CLI_DONE;
+}
+
 int cli_export(int argc, char **argv)
 {
 	struct neap_export_options o = {.size = sizeof o, .say = on_line};
@@ -48,27 +77,8 @@ int cli_export(int argc, char **argv)
 
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
-	if (!o.nir)
-		return cli_usage("export",
-			"--nir FILE is missing: the NIR graph to write, such as --nir net.nir");
-	static const char *const others[] = {
-		".onnx", ".pt", ".pth", ".tflite", ".pb", ".safetensors"};
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-		if (cli_ends_in(o.nir, others[i]))
-			return cli_usage("export",
-				"--nir: '%s' has the extension of another format, but export "
-				"writes "
-				"NIR graphs only. Use .nir; the weights are in "
-				"RUN/model.safetensors, which PyTorch's package safetensors reads",
-				o.nir);
-	const char *folder = strrchr(o.nir, '/');
-	char room[4096];
-	snprintf(room, sizeof room, "%.*s", folder ? (int)(folder - o.nir) : 0, o.nir);
-	if (*room && access(room, F_OK) < 0)
-		return cli_usage("export",
-			"--nir: cannot write '%s': its folder does not exist. Create the folder, "
-			"or choose another file",
-			o.nir);
+	if (check_nir(o.nir) != CLI_DONE)
+		return CLI_USAGE;
 	o.model = named[0];
 	cli_catch_signals(); /* the graph is whole, or not there */
 	int rc = neap_export(&o);

@@ -41,28 +41,28 @@ int cli_net_choices_into(
 #define CLI_COMPILE_OPTION(compile) \
 	{.name = "compile-cells", .kind = CLI_FLAG, .into = &(compile), \
 		.help = "compile cell files with the C compiler cc; the results are the same"}
-#define CLI_NET_OPTIONS(net, choices) \
+#define CLI_NET_OPTIONS(net, choices_) \
 	CLI_GROUP("Network"), \
 	{.name = "net", .kind = CLI_TEXT, .into = &(net).spec, .argument = "SPEC", \
 		.help = "layers from the input to the output; NAME is a built-in cell or a cell file, as in my.cell:256r,li " \
 			"(default: lif:256r,li for spikes; gru:256,li for numbers and texts, unless an option of spiking cells " \
-			"is given)", .given = &(choices).net_given}, \
+			"is given)", .given = &(choices_).net_given}, \
 	{.name = "dt", .kind = CLI_TIME, .into = &(net).dt, .argument = "TIME", \
 		.unit = "ms", \
 		.help = "duration of a time step (default 1ms)", .low = 1e-6, .high = 10}, \
 	{.name = "time-unit", .kind = CLI_TIME, .into = &(net).time_unit, .argument = "TIME", \
 		.unit = "ms", .help = "time step for which weights, biases and surrogates are given; they are " \
 			"rescaled to --dt (default 1ms; 0: no rescaling, and rates are per step)", .high = 10}, \
-	{.name = "reset", .kind = CLI_CHOICE, .into = &(choices).reset, .argument = "KIND", \
+	{.name = "reset", .kind = CLI_CHOICE, .into = &(choices_).reset, .argument = "KIND", \
 		.help = "effect of a spike on the membrane potential", .choices = cli_resets}, \
 	{.name = "detach", .kind = CLI_FLAG, .into = &(net).detach, \
 		.help = "stop the gradient at the reset"}, \
-	{.name = "surrogate", .kind = CLI_CHOICE, .into = &(choices).surrogate, \
+	{.name = "surrogate", .kind = CLI_CHOICE, .into = &(choices_).surrogate, \
 		.argument = "KIND", .help = "surrogate derivative of a spike", .choices = cli_surrogates, \
 		.also = cli_surrogate_aliases}, \
 	{.name = "width", .kind = CLI_NUMBER, .into = &(net).width, .argument = "X", \
 		.help = "width of the surrogate derivative, in units of the membrane potential (default 0.5)", .low = 1e-6, .high = 1e6}, \
-	{.name = "slope", .kind = CLI_NUMBER, .into = &(choices).slope, .argument = "X", \
+	{.name = "slope", .kind = CLI_NUMBER, .into = &(choices_).slope, .argument = "X", \
 		.help = "slope of the surrogate, 1/width; replaces --width (default: none)", \
 		.low = 1e-6, .high = 1e6}, \
 	{.name = "height", .kind = CLI_NUMBER, .into = &(net).height, .argument = "X", \
@@ -76,7 +76,7 @@ int cli_net_choices_into(
 		.help = "membrane potential after a hard reset", .low = -1e6, .high = 1e6}, \
 	{.name = "tau", .kind = CLI_TIME, .into = &(net).tau, .argument = "TIME", \
 		.unit = "ms", .help = "membrane time constant (default 20ms)", .low = 1e-6, .high = 1e6}, \
-	{.name = "beta", .kind = CLI_NUMBER, .into = &(choices).beta, .argument = "X", \
+	{.name = "beta", .kind = CLI_NUMBER, .into = &(choices_).beta, .argument = "X", \
 		.help = "membrane decay per step, exp(-dt/tau), between 0 and 1; replaces --tau (default: " \
 			"none)", .low = 1e-9, .high = 1 - 1e-9}, \
 	{.name = "tau-out", .kind = CLI_TIME, .into = &(net).tau_out, .argument = "TIME", \
@@ -84,39 +84,39 @@ int cli_net_choices_into(
 		.help = "time constant over which the readout smooths its outputs; none or 0: no smoothing " \
 			"(default: 20ms if spikes enter it and it gives one answer per sample, else none)", \
 		.high = 1e6}, \
-	{.name = "learn", .kind = CLI_CHOICE, .into = &(choices).learn, .argument = "KIND", \
+	{.name = "learn", .kind = CLI_CHOICE, .into = &(choices_).learn, .argument = "KIND", \
 		.help = "parameters to learn in addition to the weights; tau: the time constants of each unit, omega and b of brf; all: also a and b of seadlif", .choices = cli_learns}, \
 	{.name = "euler", .kind = CLI_FLAG, .into = &(net).euler, \
 		.help = "use the Euler decay 1 - dt/tau instead of exp(-dt/tau)"}, \
 	{.name = "delay", .kind = CLI_COUNT, .into = &(net).delay, .argument = "N", \
 		.help = "delay of the input of each layer from the layer below in steps, 0 or 1; the key delay of a layer, as in lif:64:delay=0..20:learn, has longer and learned delays (default 0)", .high = 1}, \
-	{.name = "init", .kind = CLI_CHOICE, .into = &(choices).init, .argument = "RULE", \
+	{.name = "init", .kind = CLI_CHOICE, .into = &(choices_).init, .argument = "RULE", \
 		.help = "distribution of the initial weights: torch, that of PyTorch's layers; normal, that of " \
 			"--scale and --recurrent-scale; auto, torch for rnn, lstm, gru, egru and a readout above " \
 			"them or integrator unless a scale is given, normal for others", .choices = cli_inits, \
-		.given = &(choices).init_given}, \
+		.given = &(choices_).init_given}, \
 	{.name = "scale", .kind = CLI_NUMBER, .into = &(net).scale, .argument = "X", \
 		.help = "scale of the initial input weights (default 0.5)", .high = 1e6, \
-		.given = &(choices).scale_given}, \
+		.given = &(choices_).scale_given}, \
 	{.name = "recurrent-scale", .kind = CLI_NUMBER, .into = &(net).recurrent_scale, \
 		.argument = "X", .help = "scale of the initial recurrent weights (default 0.3)", .high = 1e6, \
-		.given = &(choices).recurrent_scale_given}, \
+		.given = &(choices_).recurrent_scale_given}, \
 	{.name = "density", .kind = CLI_NUMBER, .fraction = 1, .into = &(net).density, .argument = "X", \
 		.help = "fraction of connections that exist, above 0 and at most 1", .low = 1e-9, .high = 1}, \
 	{.name = "dropout", .kind = CLI_NUMBER, .fraction = 1, .into = &(net).dropout, .argument = "P", \
 		.help = "fraction of each hidden layer's units whose output is dropped in training, the same " \
 			"units for a whole sequence (default 0)", \
 		.high = 0.99}, \
-	{.name = "readout", .kind = CLI_CHOICE, .into = &(choices).readout, .argument = "KIND", \
+	{.name = "readout", .kind = CLI_CHOICE, .into = &(choices_).readout, .argument = "KIND", \
 		.help = "reduction of the outputs over time to one answer; auto: step for targets per step; sum " \
 			"for classes of spiking layers; last for rnn, lstm, gru and integrator if the inputs are numbers; else mean", .choices = cli_readouts}, \
-	{.name = "precision", .kind = CLI_CHOICE, .into = &(choices).precision, \
+	{.name = "precision", .kind = CLI_CHOICE, .into = &(choices_).precision, \
 		.argument = "KIND", .help = "floating-point type of states, weights and gradients; bf16: float, but rnn, lstm and gru " \
 			"multiply numbers rounded to bfloat16 (needs AVX512-BF16)", .choices = cli_precisions}, \
-	{.name = "math", .kind = CLI_CHOICE, .into = &(choices).math, \
+	{.name = "math", .kind = CLI_CHOICE, .into = &(choices_).math, \
 		.argument = "KIND", .help = "with --device cuda, products of rnn, lstm, gru and egru; exact: as on the CPU; tf32x3: on " \
 			"tensor cores, about as exact; bf16: from numbers rounded to bfloat16", .choices = cli_maths}, \
-	{.name = "products", .kind = CLI_CHOICE, .into = &(choices).products, \
+	{.name = "products", .kind = CLI_CHOICE, .into = &(choices_).products, \
 		.argument = "KIND", .help = "order of the sums of products with weights; tiles: that of AMX, which changes rounding: " \
 			"dense products of many spikes in float, and products in bf16 (needs AVX-512, is made for AMX; default " \
 			"chains)", .choices = cli_products}, \
@@ -166,7 +166,7 @@ int cli_net_choices_into(
 	{.name = "page-cache", .kind = CLI_FLAG, .into = &(sweep).page_cache, \
 		.help = "use the page cache for --slow instead of direct I/O"}
 
-/* With CLI_PARAM_OPTIONS: `params` points to (sweep).params. */
+/* With CLI_PARAM_OPTIONS: CLI_PARAMS is (sweep).params. */
 #define CLI_SWEEP_OPTIONS(sweep, chain) \
 	CLI_SLOW_OPTIONS(sweep), CLI_PARAM_OPTIONS \
 	{.name = "memory-total", .kind = CLI_SIZE, .into = &(sweep).memory_total, \

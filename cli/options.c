@@ -225,49 +225,69 @@ static int set_list(const char *command, const struct cli_option *option, const 
 	return check_name(command, option, text);
 }
 
-static int set_number(const char *command, const struct cli_option *option, const char *text)
+/* A number as an option's kind reads it. */
+struct number {
+	double value;
+	int64_t whole;	/* CLI_INT, CLI_COUNT */
+	uint64_t bytes; /* CLI_SIZE */
+};
+
+/* Nonzero: `text` is no number of the option's kind. */
+static int read_number(struct number *n, const struct cli_option *option, const char *text)
 {
-	double value = 0;
-	int64_t whole = 0;
-	uint64_t bytes = 0;
-	int bad = 0, rc = CLI_DONE;
+	int bad;
 
 	switch (option->kind) {
 	case CLI_INT:
 	case CLI_COUNT:
-		bad = neap__units_count(&whole, text);
-		value = (double)whole;
-		break;
+		bad = neap__units_count(&n->whole, text);
+		n->value = (double)n->whole;
+		return bad;
 	case CLI_SIZE:
-		bad = neap__units_size(&bytes, text);
-		value = (double)bytes;
-		break;
+		bad = neap__units_size(&n->bytes, text);
+		n->value = (double)n->bytes;
+		return bad;
 	case CLI_LIMIT:
-		if (strcmp(text, "inf") == 0) {
-			*(double *)option->into = INFINITY;
-			return CLI_DONE;
-		}
-		bad = neap__units_time(&value, text);
-		break;
+		return neap__units_time(&n->value, text);
 	case CLI_TIME:
-		if (!option->zero || strcmp(text, option->zero) != 0)
-			bad = neap__units_time(&value, text);
-		break;
-	case CLI_NUMBER:
-		if (option->minus_one && strcmp(text, option->minus_one) == 0) {
-			*(double *)option->into = -1;
-			return CLI_DONE;
-		}
-		bad = neap__units_number(&value, text);
-		break;
+		return option->zero && strcmp(text, option->zero) == 0
+			       ? 0
+			       : neap__units_time(&n->value, text);
 	case CLI_RATE:
-		bad = neap__units_frequency(&value, text);
-		value /= 1000;
-		break;
+		bad = neap__units_frequency(&n->value, text);
+		n->value /= 1000;
+		return bad;
 	default:
-		bad = neap__units_number(&value, text);
-		break;
+		return neap__units_number(&n->value, text);
 	}
+}
+
+static void store_number(const struct cli_option *option, const struct number *n)
+{
+	if (option->kind == CLI_INT)
+		*(int64_t *)option->into = n->whole;
+	else if (option->kind == CLI_COUNT)
+		*(int *)option->into = (int)n->whole;
+	else if (option->kind == CLI_SIZE)
+		*(uint64_t *)option->into = n->bytes;
+	else
+		*(double *)option->into = n->value;
+}
+
+static int set_number(const char *command, const struct cli_option *option, const char *text)
+{
+	struct number n = {0};
+
+	if (option->kind == CLI_LIMIT && strcmp(text, "inf") == 0) {
+		*(double *)option->into = INFINITY;
+		return CLI_DONE;
+	}
+	if (option->minus_one && strcmp(text, option->minus_one) == 0) {
+		*(double *)option->into = -1;
+		return CLI_DONE;
+	}
+	int bad = read_number(&n, option, text), rc = CLI_DONE;
+	double value = n.value;
 	if (bad || (option->fraction && value > 1 && value < 100))
 		rc = bad_fraction(command, option, text);
 	if (rc != CLI_DONE)
@@ -286,14 +306,7 @@ static int set_number(const char *command, const struct cli_option *option, cons
 		high = option->kind == CLI_COUNT ? INT_MAX : WHOLE_MOST;
 	if (!(value >= low && value <= high))
 		return out_of_range(command, option, text);
-	if (option->kind == CLI_INT)
-		*(int64_t *)option->into = whole;
-	else if (option->kind == CLI_COUNT)
-		*(int *)option->into = (int)whole;
-	else if (option->kind == CLI_SIZE)
-		*(uint64_t *)option->into = bytes;
-	else
-		*(double *)option->into = value;
+	store_number(option, &n);
 	return CLI_DONE;
 }
 
@@ -596,6 +609,23 @@ static int are_texts(
 	return found;
 }
 
+/* `unexpected` of train for a table behind the data set `last`. */
+static int unexpected_table(const struct cli_command *command, const char *last, const char *arg)
+{
+	if (is_table(last))
+		return cli_usage(command->name,
+			"unexpected argument '%s'; one data set is trained on, and tables are "
+			"encoded first: neap encode %s --out FILE.h5. If '%s' is a test set, "
+			"encode it, "
+			"too, and pass its file with --test; if it has the classes, encode it with "
+			"the data: --labels %s",
+			arg, neap__quoted(last), arg, neap__quoted(arg));
+	return cli_usage(command->name,
+		"unexpected argument '%s'. If '%s' has the classes, encode it with the data it "
+		"belongs to: neap encode DATA --labels %s --out FILE.h5",
+		arg, arg, neap__quoted(arg));
+}
+
 /* `unexpected` of train, eval and plan. */
 static int unexpected_of_train(const struct cli_command *command, const char *last, const char *arg)
 {
@@ -629,20 +659,8 @@ static int unexpected_of_train(const struct cli_command *command, const char *la
 			"a colon, "
 			"and end with the readout li: --net %s:%s,li",
 			arg, *(const char *const *)net->into, arg);
-	if (access(arg, F_OK) == 0 && is_table(arg) && is_table(last))
-		return cli_usage(command->name,
-			"unexpected argument '%s'; one data set is trained on, and tables are "
-			"encoded first: neap encode %s --out FILE.h5. If '%s' is a test set, "
-			"encode it, "
-			"too, and pass its file with --test; if it has the classes, encode it with "
-			"the data: --labels %s",
-			arg, neap__quoted(last), arg, neap__quoted(arg));
 	if (access(arg, F_OK) == 0 && is_table(arg))
-		return cli_usage(command->name,
-			"unexpected argument '%s'. If '%s' has the classes, encode it with the "
-			"data it "
-			"belongs to: neap encode DATA --labels %s --out FILE.h5",
-			arg, arg, neap__quoted(arg));
+		return unexpected_table(command, last, arg);
 	return cli_usage(command->name,
 		"unexpected argument '%s'; one data set is trained on. If '%s' is a test "
 		"set: neap train %s --test %s",

@@ -220,10 +220,11 @@ static int answer_file(const struct plan_request *r, struct cli_plans *plans)
 	return rc;
 }
 
+#define CLI_PARAMS r.q.params
+
 int cli_plan(int argc, char **argv)
 {
 	struct plan_request r = {.q = CLI_QUESTION_INIT, .ranks = CLI_RANKS_INIT};
-	struct neap_params *params = &r.q.params;
 	/* clang-format off */
 	const struct cli_option options[] = {
 		CLI_QUESTION_OPTIONS(r.q),

@@ -61,6 +61,53 @@ struct predicting {
 	void *file;
 };
 
+/* The command line, which the options fill. */
+static struct {
+	struct predicting p;
+	struct cli_given_model model;
+	struct cli_traces traces;
+	const char *out;
+} given = {.p.options = {.size = sizeof given.p.options}, .out = "-"};
+
+/* clang-format off */
+static const struct cli_option options[] = {
+	CLI_GROUP("Output"),
+	{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &given.out, .argument = "FILE",
+		.help = "file to write, replaced if it exists: .csv for lines, .npz for NumPy arrays, - for "
+			"standard output (default -)"},
+	{.name = "json", .kind = CLI_FLAG, .into = &given.p.json,
+		.help = "print one JSON object per line instead of CSV"},
+	{.name = "softmax", .kind = CLI_FLAG, .into = &given.p.options.softmax,
+		.help = "write probabilities of the classes: the softmax of the scores (default: the scores)"},
+	CLI_TRACE_OPTIONS(given.p.options, given.traces),
+	CLI_GROUP("Decisions on the way"),
+	{.name = "every", .kind = CLI_TIME, .into = &given.p.options.every, .argument = "TIME", .unit = "ms",
+		.help = "interval at which the answer so far is printed within a sample or sound, and "
+			"at its end (default: none)",
+		.low = 1e-9, .high = CLI_SECONDS_MOST},
+	{.name = "window", .kind = CLI_TIME, .into = &given.p.options.window, .argument = "TIME", .unit = "ms",
+		.help = "duration that an answer covers, a multiple of --every (default: everything "
+			"so far)",
+		.low = 1e-9, .high = CLI_SECONDS_MOST},
+	{.name = "level", .kind = CLI_NUMBER, .into = &given.p.options.level, .argument = "X",
+		.help = "root mean square level of a sound relative to full scale (default: measured; "
+			"for -: that so far)", .low = 1e-9, .high = 1e6},
+	CLI_EVAL_OPTIONS(given.p.options, given.model),
+	{0},
+};
+/* clang-format on */
+
+static const char about[] =
+	"prints one line per sample, or per step for targets per step: label, "
+	"answer of "
+	"the network and all scores. DATA is a data set, a text (text:FILE; the "
+	"last line "
+	"is about the character after its end), a "
+	"table "
+	"(csv, tsv), a recording (wav, flac, aiff; -: standard input), or a "
+	"folder of "
+	"tables or recordings; several files or a folder add the name of the file";
+
 static int on_interrupt(void *user)
 {
 	(void)user;
@@ -414,12 +461,12 @@ static int check_model(const struct predicting *p)
 }
 
 /* The model, the files, the traces. CLI_DONE or one line. */
-static int take_files(struct predicting *p, struct cli_given_model *given,
-	struct cli_traces *traces, int parsed, const char *const *named)
+static int take_files(struct predicting *p, int parsed, const char *const *named)
 {
 	struct neap_eval_options *o = &p->options;
-	int models = given->from == NULL;
-	int code = cli_take_model(o, given, parsed, 1, named, "predict");
+	const struct cli_traces *traces = &given.traces;
+	int models = given.model.from == NULL;
+	int code = cli_take_model(o, &given.model, parsed, 1, named, "predict");
 
 	if (code == CLI_DONE)
 		code = cli_answer_files(&p->files, named + models, parsed - models, "predict");
@@ -430,7 +477,7 @@ static int take_files(struct predicting *p, struct cli_given_model *given,
 			"are given. Pass one of them");
 	if (code == CLI_DONE)
 		code = check_model(p);
-	return code == CLI_DONE ? cli_traces_take(o, traces) : code;
+	return code == CLI_DONE ? cli_traces_take(o, &given.traces) : code;
 }
 
 /* What the table of options cannot check. CLI_DONE or one line. */
@@ -457,88 +504,53 @@ static int check_options(const struct predicting *p, const char *out)
 	return check_ending(out, p->json);
 }
 
+static int predict(struct predicting *p)
+{
+	cli_catch_signals();
+	p->figure = given.traces.figure;
+	if (p->figure)
+		p->options.stepped = on_step;
+	return is_archive(given.out) ? write_arrays(p, given.out)
+				     : cli_write_file("out", given.out, "predict", make, p);
+}
+
 int cli_predict(int argc, char **argv)
 {
+	struct predicting *p = &given.p;
 	struct at_end at_end = {0};
-	struct predicting p = {.at_end = &at_end,
-		.options = {.size = sizeof p.options,
-			.progress = on_progress,
-			.advanced = on_advanced,
-			.answered = on_answer,
-			.of_steps = 1,
-			.say = on_line,
-			.interrupted = on_interrupt}};
-	struct neap_eval_options *o = &p.options;
-	struct cli_given_model given = {0};
-	struct cli_traces traces = {0};
-	const char **named = calloc((size_t)argc + 1, sizeof *named), *out = "-";
-	/* clang-format off */
-	const struct cli_option options[] = {
-		CLI_GROUP("Output"),
-		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &out, .argument = "FILE",
-			.help = "file to write, replaced if it exists: .csv for lines, .npz for NumPy arrays, - for "
-				"standard output (default -)"},
-		{.name = "json", .kind = CLI_FLAG, .into = &p.json,
-			.help = "print one JSON object per line instead of CSV"},
-		{.name = "softmax", .kind = CLI_FLAG, .into = &o->softmax,
-			.help = "write probabilities of the classes: the softmax of the scores (default: the scores)"},
-		CLI_TRACE_OPTIONS(p.options, traces),
-		CLI_GROUP("Decisions on the way"),
-		{.name = "every", .kind = CLI_TIME, .into = &o->every, .argument = "TIME", .unit = "ms",
-			.help = "interval at which the answer so far is printed within a sample or sound, and "
-				"at its end (default: none)",
-			.low = 1e-9, .high = CLI_SECONDS_MOST},
-		{.name = "window", .kind = CLI_TIME, .into = &o->window, .argument = "TIME", .unit = "ms",
-			.help = "duration that an answer covers, a multiple of --every (default: everything "
-				"so far)",
-			.low = 1e-9, .high = CLI_SECONDS_MOST},
-		{.name = "level", .kind = CLI_NUMBER, .into = &o->level, .argument = "X",
-			.help = "root mean square level of a sound relative to full scale (default: measured; "
-				"for -: that so far)", .low = 1e-9, .high = 1e6},
-		CLI_EVAL_OPTIONS(p.options, given),
-		{0},
-	};
-	/* clang-format on */
+	const char **named = calloc((size_t)argc + 1, sizeof *named);
 	const struct cli_command command = {.name = "predict",
 		.arguments = "RUN DATA...",
-		.about = "prints one line per sample, or per step for targets per step: label, "
-			 "answer of "
-			 "the network and all scores. DATA is a data set, a text (text:FILE; the "
-			 "last line "
-			 "is about the character after its end), a "
-			 "table "
-			 "(csv, tsv), a recording (wav, flac, aiff; -: standard input), or a "
-			 "folder of "
-			 "tables or recordings; several files or a folder add the name of the file",
+		.about = about,
 		.examples = examples,
 		.options = options,
 		.least = 0,
 		.most = argc};
 	int code = CLI_FAILED;
 
+	p->at_end = &at_end;
+	p->options.progress = on_progress;
+	p->options.advanced = on_advanced;
+	p->options.answered = on_answer;
+	p->options.of_steps = 1;
+	p->options.say = on_line;
+	p->options.interrupted = on_interrupt;
 	if (!named)
 		cli_usage("predict", "not enough memory for the arguments");
 	if (named) {
 		int parsed = cli_parse(&command, argc, argv, named);
-		code = parsed < 0 ? CLI_ENDED(parsed)
-				  : take_files(&p, &given, &traces, parsed, named);
+		code = parsed < 0 ? CLI_ENDED(parsed) : take_files(p, parsed, named);
 	}
 	if (code == CLI_DONE)
-		code = check_options(&p, out);
+		code = check_options(p, given.out);
+	if (code == CLI_DONE)
+		code = predict(p);
+	code = cli_traces_end(&given.traces, code);
 	if (code == CLI_DONE) {
-		cli_catch_signals();
-		p.figure = traces.figure;
-		if (p.figure)
-			o->stepped = on_step;
-		code = is_archive(out) ? write_arrays(&p, out)
-				       : cli_write_file("out", out, "predict", make, &p);
+		say_skipped(p);
+		code = say_written(p, given.out);
 	}
-	code = cli_traces_end(&traces, code);
-	if (code == CLI_DONE) {
-		say_skipped(&p);
-		code = say_written(&p, out);
-	}
-	cli_answer_files_free(&p.files);
+	cli_answer_files_free(&p->files);
 	free(named);
 	return code;
 }

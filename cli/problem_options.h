@@ -46,7 +46,7 @@ struct cli_question {
 		.problem.chain = {.advance = 1, .backward = 2 }                                    \
 	}
 
-/* Rows of an option table that fill `q`; `params` points to (q).params. */
+/* Rows of an option table that fill `q`; CLI_PARAMS is (q).params. */
 /* clang-format off */
 #define CLI_QUESTION_OPTIONS(q) \
 	CLI_GROUP("The chain: sizes"), \

@@ -40,35 +40,57 @@ static const char *all_names(char *room, size_t size, int on_device)
 	return room;
 }
 
+/* The command line, which the options fill. */
+static struct {
+	struct neap_study_options o;
+	int quick, full, tiny;
+} given = {.o = {.size = sizeof given.o}};
+
+/* clang-format off */
+static const struct cli_option options[] = {
+	CLI_GROUP("Output and size"),
+	{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &given.o.out, .argument = "DIR",
+		.help = "folder for points, figures and report; an interrupted study in it is "
+			"continued; required"},
+	{.name = "quick", .kind = CLI_FLAG, .into = &given.quick,
+		.help = "run the version that takes minutes (default)"},
+	{.name = "full", .kind = CLI_FLAG, .into = &given.full, .help = "run the version that takes about "
+		"three hours"},
+	{.name = "tiny", .kind = CLI_FLAG, .into = &given.tiny,
+		.help = "run the version that takes seconds, as a check that everything works"},
+	{.name = "slow", .kind = CLI_TEXT, .into = &given.o.slow, .argument = "DIR",
+		.help = "directory for slow memory (default /var/tmp); with --device a list of tiers, "
+			"as of train (default pinned:4G)"},
+	{.name = "device", .kind = CLI_TEXT, .into = &given.o.device, .argument = "NAME",
+		.help = "device whose time, memory and energy are measured, such as cuda or cuda:1"},
+	{.name = "png", .kind = CLI_FLAG, .into = &given.o.png,
+		.help = "also write each figure as PNG (requires rsvg-convert)"},
+	{0},
+};
+/* clang-format on */
+
+/* What the table of options cannot check. CLI_DONE or one line. */
+static int check_options(const char *const *names, int count)
+{
+	if (!given.o.out)
+		return cli_usage("study",
+			"--out is missing: the folder for points and figures, such as --out study");
+	if (given.quick + given.full + given.tiny > 1)
+		return cli_usage(
+			"study", "--quick, --full and --tiny cannot be combined; choose one");
+	for (int i = 0; i < count; i++)
+		if (!neap_study_about(names[i]))
+			return cli_unknown_name("study", "", names[i], neap_study_name);
+	return CLI_DONE;
+}
+
 int cli_study(int argc, char **argv)
 {
-	struct neap_study_options o = {.size = sizeof o};
+	struct neap_study_options *o = &given.o;
 	struct cli_progress bar;
-	int quick = 0, full = 0, tiny = 0;
 	char all[512], others[128], about[800];
 	const char *names[NAMES_MOST];
-	/* clang-format off */
-	const struct cli_option options[] = {
-		CLI_GROUP("Output and size"),
-		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &o.out, .argument = "DIR",
-			.help = "folder for points, figures and report; an interrupted study in it is "
-				"continued; required"},
-		{.name = "quick", .kind = CLI_FLAG, .into = &quick,
-			.help = "run the version that takes minutes (default)"},
-		{.name = "full", .kind = CLI_FLAG, .into = &full, .help = "run the version that takes about "
-			"three hours"},
-		{.name = "tiny", .kind = CLI_FLAG, .into = &tiny,
-			.help = "run the version that takes seconds, as a check that everything works"},
-		{.name = "slow", .kind = CLI_TEXT, .into = &o.slow, .argument = "DIR",
-			.help = "directory for slow memory (default /var/tmp); with --device a list of tiers, "
-				"as of train (default pinned:4G)"},
-		{.name = "device", .kind = CLI_TEXT, .into = &o.device, .argument = "NAME",
-			.help = "device whose time, memory and energy are measured, such as cuda or cuda:1"},
-		{.name = "png", .kind = CLI_FLAG, .into = &o.png,
-			.help = "also write each figure as PNG (requires rsvg-convert)"},
-		{0},
-	};
-	/* clang-format on */
+
 	snprintf(about, sizeof about,
 		"measures what the strategies cost and plots it; experiments "
 		"(default: all): %s; with --device: %s",
@@ -83,22 +105,15 @@ int cli_study(int argc, char **argv)
 	int count = cli_parse(&command, argc, argv, names);
 	if (count < 0)
 		return CLI_ENDED(count);
-	if (!o.out)
-		return cli_usage("study",
-			"--out is missing: the folder for points and figures, such as --out study");
-	if (quick + full + tiny > 1)
-		return cli_usage(
-			"study", "--quick, --full and --tiny cannot be combined; choose one");
-	for (int i = 0; i < count; i++)
-		if (!neap_study_about(names[i]))
-			return cli_unknown_name("study", "", names[i], neap_study_name);
-	o.scale = full ? NEAP_STUDY_FULL : tiny ? NEAP_STUDY_TINY : NEAP_STUDY_QUICK;
-	o.progress = on_progress;
-	o.say = on_line;
-	o.user = &bar;
+	if (check_options(names, count) != CLI_DONE)
+		return CLI_USAGE;
+	o->scale = given.full ? NEAP_STUDY_FULL : given.tiny ? NEAP_STUDY_TINY : NEAP_STUDY_QUICK;
+	o->progress = on_progress;
+	o->say = on_line;
+	o->user = &bar;
 	cli_catch_signals();
 	cli_progress_start(&bar, "study", "points");
-	int rc = neap_study_run(&o, names, count);
+	int rc = neap_study_run(o, names, count);
 	cli_progress_clear(&bar);
 	return rc < 0 ? cli_fail("study", rc) : CLI_DONE;
 }

@@ -35,6 +35,134 @@ struct train_command {
 	int json;     /* 1: standard output is for the report alone */
 };
 
+/* The command line, which the options fill. */
+static struct {
+	struct neap_train_options o;
+	struct cli_net_choices choices;
+	const char *chain, *stretch, *text, *config;
+	int64_t seed;
+	int json, seed_given, gain_given;
+} given = {.o = NEAP_TRAIN_OPTIONS_INIT, .seed = 1};
+
+#define CLI_PARAMS given.o.sweep.params
+/* clang-format off */
+static const struct cli_option options[] = {
+	CLI_GROUP("The run"),
+	{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &given.o.out, .argument = "FOLDER",
+		.help = "folder of the run (default neap-run)"},
+	{.name = "resume", .kind = CLI_FLAG, .into = &given.o.resume,
+		.help = "continue the run in the folder with its data and settings; --epochs may be "
+			"increased, and the options of memory, plan and threads may change"},
+	{.name = "config", .kind = CLI_TEXT, .into = &given.config, .argument = "FILE",
+		.help = "JSON file of options: the run.json of a run, or an object such as {\"tau\": "
+			"\"10ms\"}; options on the command line override them (default: none)"},
+	{.name = "from", .kind = CLI_TEXT, .into = &given.o.from, .argument = "FILE",
+		.help = "start from the network and the weights of a run, a .safetensors file or a "
+			"NIR graph; other options on the command line override the network's "
+			"(default: new weights)"},
+	{.name = "fresh-readout", .kind = CLI_FLAG, .into = &given.o.fresh_readout,
+		.help = "with --from: initialize a new readout; the number of classes may differ"},
+	{.name = "freeze", .kind = CLI_TEXT, .into = &given.o.net.freeze, .argument = "LIST",
+		.help = "layers or tensors that are not trained, such as layer0,readout.bias "
+			"(default: none)"},
+	{.name = "test", .kind = CLI_TEXT, .into = &given.o.test, .argument = "DATA",
+		.help = "test set, evaluated once after the last epoch (default: none)"},
+	CLI_SWEEP_OPTIONS(given.o.sweep, given.chain),
+	{.name = "strategy", .kind = CLI_TEXT, .into = &given.o.sweep.strategy,
+		.argument = "NAME", .help = "strategy of the plan (default auto)",
+		.names = neap_strategy_name},
+	CLI_NET_OPTIONS(given.o.net, given.choices),
+	{.name = "gain", .kind = CLI_NUMBER, .into = &given.o.gain, .argument = "X",
+		.help = "rescale the initial weights so that membrane potentials have standard "
+			"deviation X on the training data, in units of the threshold; layers with "
+			"an explicit scale= are not rescaled (default 0.55; 0 or --scale: off)",
+		.high = 1e6, .given = &given.gain_given},
+	{.name = "readout-gain", .kind = CLI_NUMBER, .into = &given.o.readout_gain, .argument = "X",
+		.help = "multiply the initial weights of the readout, and their updates, by X; auto: "
+			"for --readout sum, a factor below 1 if samples have many spikes "
+			"(default 0: no factor, as 1)",
+		.high = 1e6, .minus_one = "auto", .wrong = "auto chooses it from the data"},
+	CLI_LOSS_OPTIONS(given.o.loss, given.o.rates),
+	CLI_GROUP("Learning"),
+	{.name = "epochs", .kind = CLI_COUNT, .into = &given.o.epochs, .argument = "N",
+		.help = "passes over the training data (default 30)", .low = 1, .high = 1e9},
+	{.name = "batch", .kind = CLI_COUNT, .into = &given.o.batch, .argument = "N",
+		.help = "samples per batch (default 32)", .low = 1, .high = CLI_BATCH_MOST},
+	{.name = "lr", .alias = "learning-rate", .kind = CLI_NUMBER, .into = &given.o.learning_rate, .argument = "X",
+		.help = "learning rate (default 0.004)", .high = 1e6},
+	{.name = "optimizer", .kind = CLI_TEXT, .into = &given.o.optimizer, .argument = "NAME",
+		.help = "optimizer", .names = neap_optimizer_name},
+	{.name = "momentum", .kind = CLI_NUMBER, .into = &given.o.momentum, .argument = "X",
+		.help = "momentum of sgd (default 0.9)", .high = 1},
+	{.name = "weight-decay", .kind = CLI_NUMBER, .into = &given.o.weight_decay,
+		.argument = "X", .help = "weight decay coefficient, as in torch.optim (default 0)", .high = 1e6},
+	{.name = "schedule", .kind = CLI_TEXT, .into = &given.o.schedule, .argument = "NAME",
+		.help = "schedule of the learning rate; cooldown: --lr for 60% of the updates, then a "
+			"linear fall to 0", .names = neap_learning_rate_name},
+	{.name = "warmup", .kind = CLI_INT, .into = &given.o.warmup, .argument = "N",
+		.help = "updates over which the learning rate rises from 0 (default 50, but at most "
+			"two epochs)", .high = CLI_STEPS_MOST, .wrong = "It counts updates, not time"},
+	{.name = "clip", .kind = CLI_NUMBER, .into = &given.o.clip, .argument = "X",
+		.help = "clip the gradient to this global norm (default 1; 0: off)", .high = 1e30,
+		.wrong = "0 turns it off"},
+	{.name = "seed", .kind = CLI_INT, .into = &given.seed, .argument = "N",
+		.help = "seed of the initial weights, the validation split and the order of samples", .high = CLI_STEPS_MOST,
+		.given = &given.seed_given},
+	CLI_GROUP("Data, and how training samples vary"),
+	{.name = "validation", .kind = CLI_NUMBER, .fraction = 1, .into = &given.o.validation, .argument = "X",
+		.help = "fraction of DATA held out for validation (default 0.1)", .high = 0.99,
+		.wrong = "For a data set, pass --test DATA"},
+	{.name = "validation-least", .kind = CLI_COUNT, .into = &given.o.validation_least, .argument = "N",
+		.help = "validation samples needed to choose the best epoch by them; "
+			"with fewer, model.safetensors has the weights of the last epoch "
+			"(default 30; 0: any number)", .high = 1e9},
+	{.name = "holdout", .kind = CLI_TEXT, .into = &given.o.holdout, .argument = "SPEAKER",
+		.help = "hold out the recordings of this speaker for validation instead of a fraction"},
+	{.name = "text", .kind = CLI_TEXT, .into = &given.text, .argument = "FILE",
+		.help = "text in UTF-8 to learn character by character, instead of DATA (the same as "
+			"DATA text:FILE; text:steps=256:FILE sets the length of a sample)"},
+	CLI_DATA_OPTIONS(given.o),
+	{.name = "no-normalise-targets", .kind = CLI_FLAG, .into = &given.o.no_normalise_targets,
+		.help = "do not normalise targets that are numbers (default: mean 0, standard "
+			"deviation 1 per output; losses and answers are in the units of the data)"},
+	{.name = "max-steps", .kind = CLI_INT, .into = &given.o.max_steps, .argument = "N",
+		.help = "truncate samples to this number of steps (default 0: no limit)", .high = 1e12},
+	{.name = "shift", .kind = CLI_COUNT, .into = &given.o.augment.shift, .argument = "N",
+		.help = "shift the channels of each training sample by a random whole number in [-N, "
+			"N] (default 0)",
+		.high = 65535},
+	{.name = "jitter", .kind = CLI_TIME, .into = &given.o.augment.jitter, .argument = "TIME",
+		.unit = "ms",
+		.help = "shift each training spike in time by normal noise of this standard deviation "
+			"(default 0)",
+		.high = 1000},
+	{.name = "stretch", .kind = CLI_TEXT, .into = &given.stretch, .argument = "A:B",
+		.help = "stretch the times of each training sample by a random factor in [A, B]; X is "
+			"short for 1-X:1+X (default: none)"},
+	CLI_GROUP("Snapshots and reports"),
+	{.name = "snapshot", .kind = CLI_TIME, .into = &given.o.snapshot_seconds,
+		.argument = "TIME",
+		.help = "time between snapshots within an epoch (default 60s; 0: none)",
+		.high = 1e9},
+	{.name = "trace", .kind = CLI_TEXT, .into = &given.o.sweep.trace, .argument = "FILE",
+		.help = "write a trace of one forward and backward pass, as trace events for Perfetto"},
+	{.name = "trace-batch", .kind = CLI_INT, .into = &given.o.sweep.trace_batch,
+		.argument = "N",
+		.help = "batch of this session to trace (default: the last)", .low = 1,
+		.high = 1e12},
+	CLI_JSON_OPTION(given.json),
+	{0},
+};
+/* clang-format on */
+
+static const struct cli_command command = {.name = "train",
+	.arguments = "DATA",
+	.about = "trains a network on a data set under a memory budget",
+	.examples = examples,
+	.options = options,
+	.least = 0,
+	.most = 1};
+
 static void on_line(void *user, const char *line)
 {
 	struct train_command *t = user;
@@ -224,7 +352,7 @@ static char *join(int argc, char **argv)
 	return line;
 }
 
-static int run(const struct neap_train_options *options, int json)
+static int run(const struct neap_train_options *o)
 {
 	struct neap_train_result result = {.size = sizeof result};
 
@@ -232,11 +360,11 @@ static int run(const struct neap_train_options *options, int json)
 		cli_catch_signals();
 	else
 		cli_catch_signals_aloud("train", "this batch");
-	int rc = neap_train(&result, options);
-	cli_progress_clear(&((struct train_command *)options->user)->bar);
+	int rc = neap_train(&result, o);
+	cli_progress_clear(&((struct train_command *)o->user)->bar);
 	if (rc < 0)
 		return cli_fail("train", rc);
-	int code = json ? print_json(options, &result) : print_summary(options, &result);
+	int code = given.json ? print_json(o, &result) : print_summary(o, &result);
 	neap_train_result_free(&result);
 	return code;
 }
@@ -326,20 +454,19 @@ static int open_config(struct neap_run **config, const char *file)
  * Takes the net of --from; what is given beside it changes it. Parsing again says whether --dt and
  * --reset are given, which a graph in NIR may ask for. CLI_DONE or one line.
  */
-static int open_model(struct neap_model **model, struct neap_train_options *o,
-	struct cli_net_choices *choices, const struct cli_command *command, int argc, char **argv,
-	const char **data)
+static int open_model(struct neap_model **model, int argc, char **argv, const char **data)
 {
+	struct neap_train_options *o = &given.o;
 	struct neap_model_options from = {.size = sizeof from};
 	enum neap_reset reset;
 
 	o->net.dt = 0;
-	choices->reset = -1;
-	cli_parse(command, argc, argv, data);
+	given.choices.reset = -1;
+	cli_parse(&command, argc, argv, data);
 	from.path = o->from;
 	from.dt = o->net.dt;
-	reset = (enum neap_reset)choices->reset;
-	if (choices->reset >= 0)
+	reset = (enum neap_reset)given.choices.reset;
+	if (given.choices.reset >= 0)
 		from.reset = &reset;
 	int rc = neap_model_open(model, &from);
 
@@ -352,9 +479,10 @@ static int open_model(struct neap_model **model, struct neap_train_options *o,
 }
 
 /* What the table of options cannot say. CLI_DONE or one line. */
-static int finish_options(struct neap_train_options *o, struct neap_problem *costs,
-	const char *chain, const char *stretch)
+static int finish_options(struct neap_train_options *o, struct neap_problem *costs)
 {
+	const char *stretch = given.stretch;
+
 	if (!o->data)
 		return cli_usage("train", "DATA is missing: pass a data set, such as a file of "
 					  "'neap encode', or randman, a built-in one");
@@ -369,7 +497,8 @@ static int finish_options(struct neap_train_options *o, struct neap_problem *cos
 			"--stretch: '%s' is out of range; both factors must be between 0.01 and "
 			"100",
 			stretch);
-	return chain ? cli_costs_read(&o->sweep, &o->net, costs, chain, "train") : CLI_DONE;
+	return given.chain ? cli_costs_read(&o->sweep, &o->net, costs, given.chain, "train")
+			   : CLI_DONE;
 }
 
 /* The name of a text as a data set; --text takes that name as well as the name of the file. */
@@ -437,139 +566,97 @@ static int check_origin(const struct neap_run *run, const struct neap_train_opti
 	return CLI_DONE;
 }
 
+/* The run or the configuration that the options continue, into *kept; its options become the
+ * defaults. CLI_DONE or one line. */
+static int take_kept(struct neap_run **kept, int data_given)
+{
+	if (given.o.resume && given.config)
+		return cli_usage("train",
+			"--config cannot be combined with --resume, which continues with "
+			"the options of the run. Remove one of them");
+	int code = given.o.resume ? open_run(kept, given.o.out, data_given)
+		   : given.config ? open_config(kept, given.config)
+				  : CLI_DONE;
+	if (*kept)
+		given.o = *neap_run_options(*kept);
+	return code;
+}
+
+/* Parses the options once more: what is given now holds over what a run, a configuration or a model
+ * has. */
+static void parse_over(const struct neap_model *model, int argc, char **argv, const char **data)
+{
+	if (model && given.o.fresh_readout) { /* chosen by the new targets, not the model's */
+		given.o.net.readout = NEAP_READ_AUTO;
+		given.o.net.tau_out = NEAP_TAU_OUT_AUTO;
+	}
+	cli_net_choices_from(&given.choices, &given.o.net);
+	given.o.out = "neap-run";
+	cli_parse(&command, argc, argv, data);
+}
+
+/* Settings that follow from several options; `is_new`: there is no run, `is_own`: nor a model. */
+static void settle(int is_new, int is_own)
+{
+	if (given.seed_given || is_new)
+		given.o.seed = (uint64_t)given.seed;
+	if (given.seed_given || is_own)
+		given.o.net.seed = (uint64_t)given.seed;
+	if (given.choices.scale_given && !given.gain_given)
+		given.o.gain = 0;
+}
+
+/* CLI_DONE or one line: --text and DATA are two ways to name the data. */
+static int check_text(int positional, const char *const *data)
+{
+	if (positional == 0 || !given.text)
+		return CLI_DONE;
+	if (cli_several_texts((const char *[]){given.text, data[0]}, 2))
+		return CLI_USAGE;
+	return cli_usage(
+		"train", "--text and DATA '%s' are both given; pass only one of them", data[0]);
+}
+
+static int train(struct train_command *training, int argc, char **argv)
+{
+	struct neap_train_options *o = &given.o;
+	struct neap_problem costs = {.size = sizeof costs};
+	char *text_data = given.text ? text_name(given.text) : NULL;
+
+	o->peers = cli_peers();
+	cli_peers_patience(o->sweep.patience);
+	o->progress = on_progress;
+	o->say = on_line;
+	o->user = training;
+	training->json = given.json;
+	if (text_data)
+		o->data = text_data;
+	char *test_text = name_test(o);
+	int code = cli_net_choices_into(&o->net, &given.choices, "train");
+	if (code == CLI_DONE)
+		code = finish_options(o, &costs);
+	if (code == CLI_DONE) {
+		char *line = join(argc, argv);
+		o->command = line;
+		code = run(o);
+		free(line);
+	}
+	free(text_data);
+	free(test_text);
+	return code;
+}
+
 int cli_train(int argc, char **argv)
 {
-	struct neap_train_options o = NEAP_TRAIN_OPTIONS_INIT;
-	struct train_command training = {.options = &o, .first = -1};
-	struct cli_net_choices choices = {0};
+	struct neap_train_options *o = &given.o;
+	struct train_command training = {.options = o, .first = -1};
 	struct neap_run *kept = NULL; /* to be resumed, or of --config */
 	struct neap_model *model = NULL;
 	const char *data[1] = {NULL};
-	const char *chain = NULL, *stretch = NULL, *text = NULL, *config = NULL, *from;
-	struct neap_problem costs = {.size = sizeof costs};
-	int64_t seed = 1;
-	int json = 0, seed_given = 0, gain_given = 0;
 
-	o.out = "neap-run";
-	o.snapshot_seconds = 60;
-	cli_net_choices_from(&choices, &o.net);
-	struct neap_params *params = &o.sweep.params;
-	/* clang-format off */
-	const struct cli_option options[] = {
-		CLI_GROUP("The run"),
-		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &o.out, .argument = "FOLDER",
-			.help = "folder of the run (default neap-run)"},
-		{.name = "resume", .kind = CLI_FLAG, .into = &o.resume,
-			.help = "continue the run in the folder with its data and settings; --epochs may be "
-				"increased, and the options of memory, plan and threads may change"},
-		{.name = "config", .kind = CLI_TEXT, .into = &config, .argument = "FILE",
-			.help = "JSON file of options: the run.json of a run, or an object such as {\"tau\": "
-				"\"10ms\"}; options on the command line override them (default: none)"},
-		{.name = "from", .kind = CLI_TEXT, .into = &o.from, .argument = "FILE",
-			.help = "start from the network and the weights of a run, a .safetensors file or a "
-				"NIR graph; other options on the command line override the network's "
-				"(default: new weights)"},
-		{.name = "fresh-readout", .kind = CLI_FLAG, .into = &o.fresh_readout,
-			.help = "with --from: initialize a new readout; the number of classes may differ"},
-		{.name = "freeze", .kind = CLI_TEXT, .into = &o.net.freeze, .argument = "LIST",
-			.help = "layers or tensors that are not trained, such as layer0,readout.bias "
-				"(default: none)"},
-		{.name = "test", .kind = CLI_TEXT, .into = &o.test, .argument = "DATA",
-			.help = "test set, evaluated once after the last epoch (default: none)"},
-		CLI_SWEEP_OPTIONS(o.sweep, chain),
-		{.name = "strategy", .kind = CLI_TEXT, .into = &o.sweep.strategy,
-			.argument = "NAME", .help = "strategy of the plan (default auto)",
-			.names = neap_strategy_name},
-		CLI_NET_OPTIONS(o.net, choices),
-		{.name = "gain", .kind = CLI_NUMBER, .into = &o.gain, .argument = "X",
-			.help = "rescale the initial weights so that membrane potentials have standard "
-				"deviation X on the training data, in units of the threshold; layers with "
-				"an explicit scale= are not rescaled (default 0.55; 0 or --scale: off)",
-			.high = 1e6, .given = &gain_given},
-		{.name = "readout-gain", .kind = CLI_NUMBER, .into = &o.readout_gain, .argument = "X",
-			.help = "multiply the initial weights of the readout, and their updates, by X; auto: "
-				"for --readout sum, a factor below 1 if samples have many spikes "
-				"(default 0: no factor, as 1)",
-			.high = 1e6, .minus_one = "auto", .wrong = "auto chooses it from the data"},
-		CLI_LOSS_OPTIONS(o.loss, o.rates),
-		CLI_GROUP("Learning"),
-		{.name = "epochs", .kind = CLI_COUNT, .into = &o.epochs, .argument = "N",
-			.help = "passes over the training data (default 30)", .low = 1, .high = 1e9},
-		{.name = "batch", .kind = CLI_COUNT, .into = &o.batch, .argument = "N",
-			.help = "samples per batch (default 32)", .low = 1, .high = CLI_BATCH_MOST},
-		{.name = "lr", .alias = "learning-rate", .kind = CLI_NUMBER, .into = &o.learning_rate, .argument = "X",
-			.help = "learning rate (default 0.004)", .high = 1e6},
-		{.name = "optimizer", .kind = CLI_TEXT, .into = &o.optimizer, .argument = "NAME",
-			.help = "optimizer", .names = neap_optimizer_name},
-		{.name = "momentum", .kind = CLI_NUMBER, .into = &o.momentum, .argument = "X",
-			.help = "momentum of sgd (default 0.9)", .high = 1},
-		{.name = "weight-decay", .kind = CLI_NUMBER, .into = &o.weight_decay,
-			.argument = "X", .help = "weight decay coefficient, as in torch.optim (default 0)", .high = 1e6},
-		{.name = "schedule", .kind = CLI_TEXT, .into = &o.schedule, .argument = "NAME",
-			.help = "schedule of the learning rate; cooldown: --lr for 60% of the updates, then a "
-				"linear fall to 0", .names = neap_learning_rate_name},
-		{.name = "warmup", .kind = CLI_INT, .into = &o.warmup, .argument = "N",
-			.help = "updates over which the learning rate rises from 0 (default 50, but at most "
-				"two epochs)", .high = CLI_STEPS_MOST, .wrong = "It counts updates, not time"},
-		{.name = "clip", .kind = CLI_NUMBER, .into = &o.clip, .argument = "X",
-			.help = "clip the gradient to this global norm (default 1; 0: off)", .high = 1e30,
-			.wrong = "0 turns it off"},
-		{.name = "seed", .kind = CLI_INT, .into = &seed, .argument = "N",
-			.help = "seed of the initial weights, the validation split and the order of samples", .high = CLI_STEPS_MOST,
-			.given = &seed_given},
-		CLI_GROUP("Data, and how training samples vary"),
-		{.name = "validation", .kind = CLI_NUMBER, .fraction = 1, .into = &o.validation, .argument = "X",
-			.help = "fraction of DATA held out for validation (default 0.1)", .high = 0.99,
-			.wrong = "For a data set, pass --test DATA"},
-		{.name = "validation-least", .kind = CLI_COUNT, .into = &o.validation_least, .argument = "N",
-			.help = "validation samples needed to choose the best epoch by them; "
-				"with fewer, model.safetensors has the weights of the last epoch "
-				"(default 30; 0: any number)", .high = 1e9},
-		{.name = "holdout", .kind = CLI_TEXT, .into = &o.holdout, .argument = "SPEAKER",
-			.help = "hold out the recordings of this speaker for validation instead of a fraction"},
-		{.name = "text", .kind = CLI_TEXT, .into = &text, .argument = "FILE",
-			.help = "text in UTF-8 to learn character by character, instead of DATA (the same as "
-				"DATA text:FILE; text:steps=256:FILE sets the length of a sample)"},
-		CLI_DATA_OPTIONS(o),
-		{.name = "no-normalise-targets", .kind = CLI_FLAG, .into = &o.no_normalise_targets,
-			.help = "do not normalise targets that are numbers (default: mean 0, standard "
-				"deviation 1 per output; losses and answers are in the units of the data)"},
-		{.name = "max-steps", .kind = CLI_INT, .into = &o.max_steps, .argument = "N",
-			.help = "truncate samples to this number of steps (default 0: no limit)", .high = 1e12},
-		{.name = "shift", .kind = CLI_COUNT, .into = &o.augment.shift, .argument = "N",
-			.help = "shift the channels of each training sample by a random whole number in [-N, "
-				"N] (default 0)",
-			.high = 65535},
-		{.name = "jitter", .kind = CLI_TIME, .into = &o.augment.jitter, .argument = "TIME",
-			.unit = "ms",
-			.help = "shift each training spike in time by normal noise of this standard deviation "
-				"(default 0)",
-			.high = 1000},
-		{.name = "stretch", .kind = CLI_TEXT, .into = &stretch, .argument = "A:B",
-			.help = "stretch the times of each training sample by a random factor in [A, B]; X is "
-				"short for 1-X:1+X (default: none)"},
-		CLI_GROUP("Snapshots and reports"),
-		{.name = "snapshot", .kind = CLI_TIME, .into = &o.snapshot_seconds,
-			.argument = "TIME",
-			.help = "time between snapshots within an epoch (default 60s; 0: none)",
-			.high = 1e9},
-		{.name = "trace", .kind = CLI_TEXT, .into = &o.sweep.trace, .argument = "FILE",
-			.help = "write a trace of one forward and backward pass, as trace events for Perfetto"},
-		{.name = "trace-batch", .kind = CLI_INT, .into = &o.sweep.trace_batch,
-			.argument = "N",
-			.help = "batch of this session to trace (default: the last)", .low = 1,
-			.high = 1e12},
-		CLI_JSON_OPTION(json),
-		{0},
-	};
-	/* clang-format on */
-	const struct cli_command command = {.name = "train",
-		.arguments = "DATA",
-		.about = "trains a network on a data set under a memory budget",
-		.examples = examples,
-		.options = options,
-		.least = 0,
-		.most = 1};
+	o->out = "neap-run";
+	o->snapshot_seconds = 60;
+	cli_net_choices_from(&given.choices, &o->net);
 	if (refuse_resumed(argc, argv) != CLI_DONE)
 		return CLI_USAGE;
 	int parsed = cli_parse(&command, argc, argv, data);
@@ -578,74 +665,26 @@ int cli_train(int argc, char **argv)
 		return CLI_ENDED(parsed);
 	if (parsed > 0 && cli_refuse_run(data[0], "train") != CLI_DONE)
 		return CLI_USAGE;
-	if (o.resume && config)
-		return cli_usage("train",
-			"--config cannot be combined with --resume, which continues with "
-			"the options of the run. Remove one of them");
-	from = o.from; /* one in a configuration stands there with its net */
-	int code = o.resume ? open_run(&kept, o.out, parsed > 0)
-		   : config ? open_config(&kept, config)
-			    : CLI_DONE;
-	if (code != CLI_DONE)
-		return code;
-	if (kept) /* what is given now holds over what is kept */
-		o = *neap_run_options(kept);
-	int goes_on = kept && !config;
-	if (!goes_on && from) {
-		code = open_model(&model, &o, &choices, &command, argc, argv, data);
-		if (code != CLI_DONE)
-			return code;
-	}
-	if (kept || model) {
-		if (model && o.fresh_readout) { /* chosen by the new targets, not the model's */
-			o.net.readout = NEAP_READ_AUTO;
-			o.net.tau_out = NEAP_TAU_OUT_AUTO;
-		}
-		cli_net_choices_from(&choices, &o.net);
-		o.out = "neap-run";
-		cli_parse(&command, argc, argv, data);
-	}
-	if (goes_on && (code = check_origin(kept, &o)) != CLI_DONE) {
-		neap_run_close(kept);
-		return code;
-	}
-	if (!goes_on && o.fresh_readout && !o.from)
-		return cli_usage("train",
+	const char *from = o->from; /* one in a configuration stands there with its net */
+	int code = take_kept(&kept, parsed > 0);
+	int goes_on = kept && !given.config;
+	if (code == CLI_DONE && !goes_on && from)
+		code = open_model(&model, argc, argv, data);
+	if (code == CLI_DONE && (kept || model))
+		parse_over(model, argc, argv, data);
+	if (code == CLI_DONE && goes_on)
+		code = check_origin(kept, o);
+	if (code == CLI_DONE && !goes_on && o->fresh_readout && !o->from)
+		code = cli_usage("train",
 			"--fresh-readout requires --from: the model whose readout is replaced");
-	o.peers = cli_peers();
-	cli_peers_patience(o.sweep.patience);
-	o.progress = on_progress;
-	o.say = on_line;
-	o.user = &training;
-	if (parsed > 0 && text && cli_several_texts((const char *[]){text, data[0]}, 2))
-		return CLI_USAGE;
-	if (parsed > 0 && text)
-		return cli_usage("train",
-			"--text and DATA '%s' are both given; pass only one of them", data[0]);
-	char *text_data = text ? text_name(text) : NULL;
-	training.json = json;
-	if (parsed > 0)
-		o.data = data[0];
-	if (text_data)
-		o.data = text_data;
-	char *test_text = name_test(&o);
-	if (seed_given || !kept)
-		o.seed = (uint64_t)seed;
-	if (seed_given || !(kept || model))
-		o.net.seed = (uint64_t)seed;
-	if (choices.scale_given && !gain_given)
-		o.gain = 0;
-	code = cli_net_choices_into(&o.net, &choices, "train");
 	if (code == CLI_DONE)
-		code = finish_options(&o, &costs, chain, stretch);
+		code = check_text(parsed, data);
 	if (code == CLI_DONE) {
-		char *line = join(argc, argv);
-		o.command = line;
-		code = run(&o, json);
-		free(line);
+		if (parsed > 0)
+			o->data = data[0];
+		settle(!kept, !kept && !model);
+		code = train(&training, argc, argv);
 	}
-	free(text_data);
-	free(test_text);
 	neap_run_close(kept);
 	neap_model_close(model);
 	return code;

@@ -239,51 +239,60 @@ void cli_encoded_parts(const char *dir, int by_folder, const char *given,
 	doubt(user, line);
 }
 
-void cli_encoded_doubts(const char *out, const char *dir, const char *label,
-	void (*doubt)(void *user, const char *line), void *user)
+/* Who is told of a doubt. */
+struct doubts {
+	void (*doubt)(void *user, const char *line);
+	void *user;
+};
+
+/* Doubts about --label, which gave `samples` files `count` classes. */
+static void doubt_label(const struct doubts *to, const char *dir, const char *label,
+	const char **name, int count, int64_t samples)
 {
-	struct neap_dataset *set;
 	struct inside in = {0};
-	const char *one, *other;
+	const char *one;
 	char line[NEAP__PLAIN_TEXT], file[200];
-	if (neap_dataset_open(&set, out) < 0)
-		return;
-	int count;
-	const char **name = class_names(set, &count);
-	struct neap_dataset_info info = {.size = sizeof info};
-	int64_t samples = neap_dataset_info(set, &info) < 0 ? 0 : info.samples;
+
 	look_inside(&in, dir);
-	if (label && count == 1 && in.folders > 1) {
+	if (count == 1 && in.folders > 1) {
 		snprintf(line, sizeof line,
 			"--label '%.100s' gives all files the class '%.60s', although '%.100s' has "
 			"%d "
 			"folders. Remove --label if the folders are the classes",
 			label, name[0], dir, in.folders);
-		doubt(user, line);
+		to->doubt(to->user, line);
 	}
-	if (label && strchr(label, '-') && (one = neap__label_cut(file, sizeof file, dir, label))) {
+	if (strchr(label, '-') && (one = neap__label_cut(file, sizeof file, dir, label))) {
 		snprintf(line, sizeof line,
 			"--label '%.100s' finds only a part of the word in '%.100s', since "
 			"[A-Za-z] has no other letters than ASCII. Pass --label %s, and repeat the "
 			"command with --force",
 			label, file, neap__quoted(one));
-		doubt(user, line);
+		to->doubt(to->user, line);
 	}
-	if (label && count > 2 && count == samples && strcmp(label, "(.*)") != 0) {
+	if (count > 2 && count == samples && strcmp(label, "(.*)") != 0) {
 		snprintf(line, sizeof line,
 			"--label '%.100s' gives each of the %d files a separate class: a network "
 			"cannot learn from one sample per class. Use a part of the names that "
 			"several "
 			"files share, or put the files into one folder per class",
 			label, count);
-		doubt(user, line);
+		to->doubt(to->user, line);
 	}
+}
+
+/* Doubts about names of classes that a reader can take for the same. */
+static void doubt_names(const struct doubts *to, const char *dir, const char **name, int count)
+{
+	const char *one, *other;
+	char line[NEAP__PLAIN_TEXT];
+
 	if (count > 1 && twins(name, count, &one, &other)) {
 		snprintf(line, sizeof line,
 			"the classes '%.60s' and '%.60s' differ only in case. If they are the same "
 			"class, rename one of them",
 			one, other);
-		doubt(user, line);
+		to->doubt(to->user, line);
 	}
 	if (count > 1 && count <= MOST_COMPARED && same_texts(name, count, &one, &other)) {
 		snprintf(line, sizeof line,
@@ -296,8 +305,25 @@ void cli_encoded_doubts(const char *out, const char *dir, const char *label,
 			"unicodedata.normalize('NFC', p[len(d):])] if p != q and "
 			"os.path.isfile(p)]\"",
 			one, other, neap__python_quoted(dir));
-		doubt(user, line);
+		to->doubt(to->user, line);
 	}
+}
+
+void cli_encoded_doubts(const char *out, const char *dir, const char *label,
+	void (*doubt)(void *user, const char *line), void *user)
+{
+	const struct doubts to = {doubt, user};
+	struct neap_dataset *set;
+	int count;
+
+	if (neap_dataset_open(&set, out) < 0)
+		return;
+	const char **name = class_names(set, &count);
+	struct neap_dataset_info info = {.size = sizeof info};
+	int64_t samples = neap_dataset_info(set, &info) < 0 ? 0 : info.samples;
+	if (label)
+		doubt_label(&to, dir, label, name, count, samples);
+	doubt_names(&to, dir, name, count);
 	free(name);
 	neap_dataset_close(set);
 }
