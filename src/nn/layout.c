@@ -120,46 +120,77 @@ static void place_delays(
 	layer->delays.adjoint_at = place(adjoint, rows * (size_t)layer->widths.in * net->ops->real);
 }
 
+/* What a layer receives: its filter, the sums that are apart from its row, and the rows of d(in).
+ */
+static int derive_inputs(struct neap_net *net, struct neap__layer *layer)
+{
+	int late = 0;
+
+	derive_widths(net, layer);
+	NEAP_TRY(neap__filter_make(net, layer));
+	net->has_norm |= layer->norm.kind != NEAP__NORM_NONE;
+	layer->wide_index = net->nwide;
+	net->nwide += layer->wide > 0;
+	size_t wide = neap__round_up((uint64_t)neap__products_of(layer) * net->ops->real, 64);
+	if (neap__is_apart(layer) && wide > net->wide_bytes)
+		net->wide_bytes = wide;
+	int at_once = neap__has_filter(layer) || neap__has_delays(layer);
+	for (int k = 0; k < layer->nsources; k++)
+		late |= layer->source[k].late;
+	layer->din_mask = !at_once || layer->is_recurrent ? -1 : late;
+	return 0;
+}
+
+/* Where a layer's parts are in the state and the adjoint of a sample. */
+static void place_layer(
+	struct neap_net *net, struct neap__layer *layer, size_t *state, size_t *adjoint)
+{
+	const struct neap__cell_code *c = neap__layer_code(net, layer);
+	size_t bits = (size_t)(layer->n + 7) / 8, bytes = net->ops->real;
+	int hidden = !layer->cell->readout;
+
+	layer->state_at = place(state, bytes_of(net, layer, c->rows.state, c->state_bytes));
+	if (neap__learned(layer))
+		layer->traces_at =
+			place(state, (size_t)(c->traces * neap__learned(layer) / layer->ntaus) *
+					     layer->n * bytes);
+	if (hidden && layer->keeps_spikes)
+		layer->spikes_at =
+			place(state, layer->outputs == NEAP__OUTPUT_ALL ? layer->n * bytes : bits);
+	if (hidden && layer->keeps_support)
+		layer->support_at = place(state, bits);
+	layer->adjoint_at = place(adjoint, bytes_of(net, layer, c->rows.adjoint, c->adjoint_bytes));
+	if (neap__has_delays(layer))
+		place_delays(net, layer, state, adjoint);
+}
+
+/* The numbers of all units, or of all inputs if they are numbers. */
+static int make_identity(struct neap_net *net)
+{
+	int all = net->options.values && net->options.inputs > net->widest ? net->options.inputs
+									   : net->widest;
+
+	net->identity = neap__net_get(net, (uint64_t)all, sizeof *net->identity);
+	if (!net->identity)
+		return neap__fail_errno(ENOMEM, "net");
+	for (int i = 0; i < all; i++)
+		net->identity[i] = (uint16_t)i;
+	return 0;
+}
+
 int neap__net_layout(struct neap_net *net)
 {
-	size_t state = 0, adjoint = 0, tape = 0, bytes = net->ops->real;
+	size_t state = 0, adjoint = 0, tape = 0;
 	int row = 0;
 
 	for (int l = 0; l < net->nlayers; l++) {
 		struct neap__layer *layer = &net->layers[l];
-		const struct neap__cell_code *c = neap__layer_code(net, layer);
-		size_t bits = (size_t)(layer->n + 7) / 8;
 		int hidden = !layer->cell->readout;
 
-		derive_widths(net, layer);
-		NEAP_TRY(neap__filter_make(net, layer));
-		net->has_norm |= layer->norm.kind != NEAP__NORM_NONE;
-		layer->wide_index = net->nwide;
-		net->nwide += layer->wide > 0;
-		size_t wide = neap__round_up((uint64_t)neap__products_of(layer) * bytes, 64);
-		if (neap__is_apart(layer) && wide > net->wide_bytes)
-			net->wide_bytes = wide;
-		int at_once = neap__has_filter(layer) || neap__has_delays(layer), late = 0;
-		for (int k = 0; k < layer->nsources; k++)
-			late |= layer->source[k].late;
-		layer->din_mask = !at_once || layer->is_recurrent ? -1 : late;
+		NEAP_TRY(derive_inputs(net, layer));
 		if (hidden)
 			derive(net, layer);
-		layer->state_at =
-			place(&state, bytes_of(net, layer, c->rows.state, c->state_bytes));
-		if (neap__learned(layer))
-			layer->traces_at = place(
-				&state, (size_t)(c->traces * neap__learned(layer) / layer->ntaus) *
-						layer->n * bytes);
-		if (hidden && layer->keeps_spikes)
-			layer->spikes_at = place(&state,
-				layer->outputs == NEAP__OUTPUT_ALL ? layer->n * bytes : bits);
-		if (hidden && layer->keeps_support)
-			layer->support_at = place(&state, bits);
-		layer->adjoint_at =
-			place(&adjoint, bytes_of(net, layer, c->rows.adjoint, c->adjoint_bytes));
-		if (neap__has_delays(layer))
-			place_delays(net, layer, &state, &adjoint);
+		place_layer(net, layer, &state, &adjoint);
 		tape += neap__layer_tape(net, layer);
 		net->widest = layer->n > net->widest ? layer->n : net->widest;
 		row = layer->widths.sums > row ? layer->widths.sums : row;
@@ -170,15 +201,8 @@ int neap__net_layout(struct neap_net *net)
 	net->sample_state = neap__round_up(state, NEAP__SAMPLE_ALIGN);
 	net->sample_adjoint = neap__round_up(adjoint, NEAP__SAMPLE_ALIGN);
 	net->sample_tape = tape;
-	net->row_bytes = neap__round_up((uint64_t)row * bytes, 64);
+	net->row_bytes = neap__round_up((uint64_t)row * net->ops->real, 64);
 	derive_log(net);
 	derive_dense(net);
-	int all = net->options.values && net->options.inputs > net->widest ? net->options.inputs
-									   : net->widest;
-	net->identity = neap__net_get(net, (uint64_t)all, sizeof *net->identity);
-	if (!net->identity)
-		return neap__fail_errno(ENOMEM, "net");
-	for (int i = 0; i < all; i++)
-		net->identity[i] = (uint16_t)i;
-	return 0;
+	return make_identity(net);
 }

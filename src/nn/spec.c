@@ -137,8 +137,6 @@ static const struct {
 
 /* Layers of a net, so that a string of commas does not ask for much memory. */
 enum { LAYERS_MOST = 1000 };
-/* A decay below this leaves nothing of a membrane, and its logit nothing to learn from. */
-#define LEARNED_LEAST 1e-9
 
 /* A word of the string: not terminated. */
 struct word {
@@ -391,11 +389,77 @@ static int set_alias(const struct neap_net *net, struct neap__layer *layer, stru
 	return 0;
 }
 
+/* Sets a key that is a number. */
+static int set_number(struct neap__layer *layer, const struct spec_key *key, struct word value)
+{
+	double v = accepts_none(layer, key) && same(value, "none") ? 0 : number(value, key->kind);
+
+	if (!in_range(layer, key, v) || (key->kind == FLAG && v != 0 && v != 1))
+		return neap__fail(NEAP_EUSAGE, "--net: %s must be %s, not '%.*s'", key->name,
+			accepted_range(layer, key), value.length, value.text);
+	if (key->kind == FLAG)
+		*(int *)field(layer, key) = (int)v;
+	else
+		*(double *)field(layer, key) = v;
+	layer->said_scale |= key->at == offsetof(struct neap__layer, scale);
+	layer->said_recurrent_scale |= key->at == offsetof(struct neap__layer, recurrent_scale);
+	return 0;
+}
+
+static int set_value(const struct neap_net *net, struct neap__layer *layer,
+	const struct spec_key *key, struct word value)
+{
+	const char *dots;
+
+	if (layer->index == 0 && strcmp(key->name, "delay") == 0)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: delay applies to the input from the layer below, which the "
+			"first layer does not have. Remove it");
+	switch (key->kind) {
+	case WORD:
+		return set_word(layer, key, value);
+	case SIZES:
+		return set_sizes(layer, key, value);
+	case SOURCES:
+		return neap__sources_read(net, layer, value.text, value.length);
+	case DELAYS:
+		return set_delays(layer, key, value);
+	default:
+		dots = memmem(value.text, (size_t)value.length, "..", 2);
+		return key->leak && dots ? set_range(layer, key, value, dots)
+					 : set_number(layer, key, value);
+	}
+}
+
+/* The line about a key that the layer's cell does not have. */
+static int no_such_key(const struct neap__layer *layer, struct word name)
+{
+	struct neap__suggestion meant = {.text = name.text, .length = (size_t)name.length};
+	struct neap__text names = {0};
+	char room[80];
+
+	for (int i = 0; layer->program && i < layer->program->nparams; i++) {
+		const char *own = layer->program->param[i].name;
+		neap__suggest(&meant, own);
+		neap__text_add(&names, "%s%s", names.length ? ", " : "", own);
+	}
+	for (int i = 0; i < KEYS; i++) {
+		if (!(keys[i].where & layer->cell->traits))
+			continue;
+		neap__suggest(&meant, keys[i].name);
+		neap__text_add(&names, "%s%s", names.length ? ", " : "", keys[i].name);
+	}
+	int rc = neap__fail(NEAP_EUSAGE, "--net: %s has no key '%.*s'; it has %s%s",
+		layer->cell->name, name.length, name.text, names.data ? names.data : "",
+		neap__did_you_mean(room, &meant, ""));
+	neap__text_free(&names);
+	return rc;
+}
+
 static int set_key(const struct neap_net *net, struct neap__layer *layer, struct word name,
 	struct word value, struct word seen[KEYS])
 {
-	struct neap__text names = {0};
-	int where = layer->cell->traits, rc;
+	int rc;
 
 	if (layer->program) {
 		rc = neap__cell_program_set(
@@ -405,59 +469,12 @@ static int set_key(const struct neap_net *net, struct neap__layer *layer, struct
 	}
 	for (int i = 0; i < KEYS; i++) {
 		const struct spec_key *key = &keys[i];
-		if (!same(name, key->name) || !(key->where & where))
+		if (!same(name, key->name) || !(key->where & layer->cell->traits))
 			continue;
 		NEAP_TRY(see_key(layer, &seen[i], name));
-		if (layer->index == 0 && strcmp(key->name, "delay") == 0)
-			return neap__fail(NEAP_EUSAGE,
-				"--net: delay applies to the input from the layer below, which the "
-				"first layer does not have. Remove it");
-		if (key->kind == WORD)
-			return set_word(layer, key, value);
-		if (key->kind == SIZES)
-			return set_sizes(layer, key, value);
-		if (key->kind == SOURCES)
-			return neap__sources_read(net, layer, value.text, value.length);
-		if (key->kind == DELAYS)
-			return set_delays(layer, key, value);
-		const char *dots = memmem(value.text, (size_t)value.length, "..", 2);
-		if (key->leak && dots)
-			return set_range(layer, key, value, dots);
-		double v = accepts_none(layer, key) && same(value, "none")
-				   ? 0
-				   : number(value, key->kind);
-		if (!in_range(layer, key, v) || (key->kind == FLAG && v != 0 && v != 1))
-			return neap__fail(NEAP_EUSAGE, "--net: %s must be %s, not '%.*s'",
-				key->name, accepted_range(layer, key), value.length, value.text);
-		if (key->kind == FLAG)
-			*(int *)field(layer, key) = (int)v;
-		else
-			*(double *)field(layer, key) = v;
-		layer->said_scale |= key->at == offsetof(struct neap__layer, scale);
-		layer->said_recurrent_scale |=
-			key->at == offsetof(struct neap__layer, recurrent_scale);
-		return 0;
+		return set_value(net, layer, key, value);
 	}
-	if (set_alias(net, layer, name, value, seen, &rc))
-		return rc;
-	struct neap__suggestion meant = {.text = name.text, .length = (size_t)name.length};
-	char room[80];
-	for (int i = 0; layer->program && i < layer->program->nparams; i++) {
-		const char *own = layer->program->param[i].name;
-		neap__suggest(&meant, own);
-		neap__text_add(&names, "%s%s", names.length ? ", " : "", own);
-	}
-	for (int i = 0; i < KEYS; i++) {
-		if (!(keys[i].where & where))
-			continue;
-		neap__suggest(&meant, keys[i].name);
-		neap__text_add(&names, "%s%s", names.length ? ", " : "", keys[i].name);
-	}
-	rc = neap__fail(NEAP_EUSAGE, "--net: %s has no key '%.*s'; it has %s%s", layer->cell->name,
-		name.length, name.text, names.data ? names.data : "",
-		neap__did_you_mean(room, &meant, ""));
-	neap__text_free(&names);
-	return rc;
+	return set_alias(net, layer, name, value, seen, &rc) ? rc : no_such_key(layer, name);
 }
 
 /* SIZE[r] */
@@ -614,77 +631,13 @@ static int parse_layer(struct neap_net *net, struct neap__layer *layer, struct w
 		layer->cell->name, layer->cell->name);
 }
 
-/* The layer's next leak. */
-static struct neap__leak *next_leak(
-	struct neap__layer *layer, enum neap__leak_kind kind, const char *name, double start)
+/* Checks the values of a layer's keys: those of options come in unchecked. */
+static int check_keys(struct neap__layer *layer)
 {
-	struct neap__leak *leak = &layer->leaks[layer->nleaks++];
-
-	leak->kind = kind;
-	leak->name = name;
-	leak->start = start;
-	return leak;
-}
-
-/* Fills in the decay of the layer's next leak, `tensor`: what a step leaves of a number. */
-static int decay_of(const struct neap_net *net, struct neap__layer *layer, const char *name,
-	const char *tensor, double tau)
-{
-	struct neap__leak *leak = next_leak(layer, NEAP__LEAK_DECAY, tensor, 0);
-	double dt = net->options.dt, *decay = &leak->start;
-	int euler = net->options.euler && tau > 0;
-	int needs_logit = leak->has_range || layer->learn != NEAP_LEARN_NONE;
-
-	layer->ntaus = layer->nleaks;
-	if (leak->has_range)
-		tau = leak->low;
-	if (euler && dt > tau)
-		return neap__fail(NEAP_EUSAGE,
-			"--net: %s is %g s, shorter than the time step of %g s, which --euler does "
-			"not support. Use a shorter --dt, or remove --euler",
-			name, tau, dt);
-	*decay = euler ? 1 - dt / tau : exp(-dt / tau); /* tau 0: nothing is left */
-	if (needs_logit && *decay < LEARNED_LEAST)
-		return neap__fail(NEAP_EUSAGE,
-			"--net: %s: %s is %g s, so short compared with the time step of %g s that "
-			"nothing remains to learn from. Use a longer one, or remove %s",
-			leak->has_range ? "LOW..HIGH" : "learn=tau", name, tau, dt,
-			leak->has_range ? "the range" : "learn=tau");
-	return 0;
-}
-
-/* The leaks of a cell that oscillates; dt omega is the sine of the angle of a step. */
-static int oscillation_of(const struct neap_net *net, struct neap__layer *layer)
-{
-	double dt = net->options.dt, most = neap__most_turn() / dt;
-	struct neap__leak *turn = next_leak(layer, NEAP__LEAK_TURN, "omega", layer->omega);
-	double omega = turn->has_range ? turn->high : layer->omega;
-	int euler = net->options.euler;
-
-	next_leak(layer, NEAP__LEAK_DAMPING, "b", layer->b);
-	layer->ntaus = layer->nleaks;
-	layer->gamma = euler ? 1 - dt / layer->tau_adapt : exp(-dt / layer->tau_adapt);
-	if (euler && dt > layer->tau_adapt)
-		return neap__fail(NEAP_EUSAGE,
-			"--net: tau_adapt is %g s, shorter than the time step of %g s, which "
-			"--euler does not support. Use a shorter --dt, or remove --euler",
-			layer->tau_adapt, dt);
-	if (omega > most)
-		return neap__fail(NEAP_EUSAGE,
-			"--net: omega is %g radians per second; a time step of %g s allows at most "
-			"%g. Use a smaller omega or a shorter --dt",
-			omega, dt, most);
-	return 0;
-}
-
-/* Checks all keys of a layer: values of options come in unchecked. */
-static int check_layer(struct neap_net *net, struct neap__layer *layer)
-{
-	int where = layer->cell->traits;
-
 	for (int i = 0; i < KEYS; i++) {
 		const struct spec_key *key = &keys[i];
-		if (!(key->where & where) || key->kind == SIZES || key->kind == SOURCES)
+		if (!(key->where & layer->cell->traits) || key->kind == SIZES ||
+			key->kind == SOURCES)
 			continue;
 		if (key->kind == WORD) {
 			int word, count = 0;
@@ -702,6 +655,15 @@ static int check_layer(struct neap_net *net, struct neap__layer *layer)
 			return neap__fail(NEAP_EUSAGE, "%s must be %s, not %g", key->name,
 				accepted_range(layer, key), v);
 	}
+	return 0;
+}
+
+/* Checks all keys of a layer, and derives its leaks. */
+static int check_layer(struct neap_net *net, struct neap__layer *layer)
+{
+	int where = layer->cell->traits;
+
+	NEAP_TRY(check_keys(layer));
 	/* What is taken from a membrane, or drawn relative to a threshold, needs one above 0. */
 	if ((where & NEAP__HAS_THRESHOLD) && !(layer->threshold > 0) &&
 		layer->reset != NEAP_RESET_HARD)
@@ -713,18 +675,7 @@ static int check_layer(struct neap_net *net, struct neap__layer *layer)
 		return neap__fail(NEAP_EUSAGE,
 			"--net: %s has no reset 'zero'; it has subtract, hard, soft",
 			layer->cell->name);
-	if (where & NEAP__HAS_LEAK)
-		NEAP_TRY(decay_of(net, layer, "tau", "leak", layer->tau));
-	if (where & NEAP__HAS_SYNAPSE)
-		NEAP_TRY(decay_of(net, layer, "tau_syn", "leak_syn", layer->tau_syn));
-	if (where & NEAP__HAS_ADAPTATION)
-		NEAP_TRY(decay_of(net, layer, "tau_adapt", "leak_adapt", layer->tau_adapt));
-	if (where & NEAP__HAS_SCALED_COUPLING) {
-		next_leak(layer, NEAP__LEAK_PLAIN, "a", layer->a);
-		next_leak(layer, NEAP__LEAK_PLAIN, "b", layer->b);
-	}
-	if (where & NEAP__OSCILLATES)
-		NEAP_TRY(oscillation_of(net, layer));
+	NEAP_TRY(neap__layer_leaks(net, layer));
 	return layer->program ? neap__cell_program_build(net, layer) : 0;
 }
 
@@ -822,17 +773,14 @@ static int read_shape(struct neap__plane *plane, const char *text)
 	return 1;
 }
 
-int neap__net_parse(struct neap_net *net)
+/* Makes room for the layers of a network's text, without their keys. */
+static int make_layers(struct neap_net *net, const char *spec)
 {
-	if (!net->options.spec)
-		net->options.spec = neap__automatic_spec(&net->options, net->options.values);
-	const char *spec = net->options.spec, *p = spec, *end;
-	struct neap__text text = {0};
-	int layers = 1, rc = 0;
+	struct neap__plane inputs = {0};
+	int layers = 1;
 
 	if (!*spec)
 		return neap__fail(NEAP_EUSAGE, "--net: the value is empty; try lif:256r,li");
-	end = spec + strlen(spec);
 	for (const char *c = spec; *c; c++)
 		layers += *c == ',';
 	if (layers > LAYERS_MOST)
@@ -842,12 +790,24 @@ int neap__net_parse(struct neap_net *net)
 	if (!net->layers)
 		return neap__fail_errno(ENOMEM, "net of %d layers", layers);
 	net->nlayers = layers;
-	struct neap__plane inputs = {0};
 	if (net->options.shape && *net->options.shape && !read_shape(&inputs, net->options.shape))
 		return neap__fail(NEAP_EUSAGE,
 			"--shape must be CHANNELSxHEIGHTxWIDTH such as 2x34x34, not '%s'",
 			net->options.shape);
 	net->layers[0].from = inputs;
+	return 0;
+}
+
+int neap__net_parse(struct neap_net *net)
+{
+	if (!net->options.spec)
+		net->options.spec = neap__automatic_spec(&net->options, net->options.values);
+	const char *spec = net->options.spec, *p = spec, *end = spec + strlen(spec);
+	struct neap__text text = {0};
+	int rc = 0;
+
+	NEAP_TRY(make_layers(net, spec));
+	int layers = net->nlayers;
 	for (int l = 0; l < layers; l++) {
 		struct neap__layer *layer = &net->layers[l];
 		struct word word = cut(&p, end, ',');

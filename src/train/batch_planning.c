@@ -123,6 +123,7 @@ static void say_tiers(const struct neap__trainer *trainer, const struct neap_pro
 }
 
 #define OVERHEAD 40 /* characters, the end included */
+#define PARAMS 96   /* the same, of the parameters of a plan */
 
 static const char *show_overhead(char room[OVERHEAD], const struct neap_plan *plan)
 {
@@ -193,15 +194,9 @@ static void say_total(const struct neap__trainer *trainer, const struct neap_pla
 		o->net.threads == 1 ? ", use more --threads than 1" : "");
 }
 
-void neap__planning_say(const struct neap__trainer *trainer)
+/* ", name value" of each parameter of the plan that is not 0. */
+static const char *show_params(char params[PARAMS], const struct neap_plan *plan)
 {
-	const struct neap_plan *plan = neap_sweep_plan(trainer->sweep);
-	const struct neap_problem *problem = neap_sweep_problem(trainer->sweep);
-	struct neap_plan other = {.size = sizeof other}, second = {.size = sizeof second};
-	/* auto improves the best plan of a strategy to one that is no strategy's. */
-	int is_own = (neap_strategy_traits(plan->chosen) & NEAP_STRATEGY_CHOOSES) != 0;
-	int named = !is_own && strcmp(plan->strategy, plan->chosen) == 0, fit = 0;
-	char peak[24], budget[24], makespan[24], bound[24], over[OVERHEAD], params[96] = "";
 	size_t n = 0;
 	const struct {
 		const char *name;
@@ -212,11 +207,19 @@ void neap__planning_say(const struct neap__trainer *trainer)
 #undef NEAP__X
 	};
 
+	params[0] = '\0';
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		if (rows[i].value)
-			n += (size_t)neap__print(params + n, sizeof params - n, ", %s %lld",
-				rows[i].name, (long long)rows[i].value);
-	say_device(trainer);
+			n += (size_t)neap__print(params + n, PARAMS - n, ", %s %lld", rows[i].name,
+				(long long)rows[i].value);
+	return params;
+}
+
+/* The budget, if the user did not choose it in this session. */
+static void say_memory(const struct neap__trainer *trainer, const struct neap_problem *problem)
+{
+	char budget[24];
+
 	if (trainer->keeps_memory && trainer->options.sweep.memory)
 		neap__trainer_say(trainer, "memory budget: %s (as before; --memory changes it)",
 			neap__show_size(budget, problem->memory));
@@ -225,20 +228,17 @@ void neap__planning_say(const struct neap__trainer *trainer)
 			neap__show_size(budget, problem->memory),
 			trainer->ranks.crowd > 1 ? "the ranks on this machine share " : "",
 			trainer->net->device ? "memory of the device" : "memory");
-	say_tiers(trainer, problem);
-	neap__trainer_say(trainer,
-		"plan (longest batch, %lld steps): %s%s%s; peak %s of %s; %s per forward and "
-		"backward pass, %s (lower bound %s)",
-		(long long)problem->chain.steps,
-		is_own ? "blocks whose tapes are stored, moved or recomputed" : plan->chosen,
-		named ? "" : ", chosen by auto", params, neap__show_size(peak, plan->peak_bytes),
-		neap__show_size(budget, problem->memory), neap__show_time(makespan, plan->makespan),
-		show_overhead(over, plan), neap__show_time(bound, plan->bound));
-	say_budget(trainer, plan);
-	say_total(trainer, plan);
-	if (named)
-		return;
+}
+
+/* The strategies that fit as well; `is_own`: the plan is none of theirs. */
+static void say_others(const struct neap__trainer *trainer, const struct neap_plan *plan,
+	const struct neap_problem *problem, int is_own)
+{
+	struct neap_plan other = {.size = sizeof other}, second = {.size = sizeof second};
+	char over[OVERHEAD];
 	const char *name;
+	int fit = 0;
+
 	for (int i = 0; (name = neap_strategy_name(i)); i++) {
 		if (neap_strategy_traits(name) & NEAP_STRATEGY_CHOOSES ||
 			neap_plan_make(&other, problem, name, NULL) < 0 || !other.feasible)
@@ -255,6 +255,33 @@ void neap__planning_say(const struct neap__trainer *trainer)
 	else if (!is_own)
 		neap__trainer_say(
 			trainer, "%s is the only strategy that fits the budget", plan->chosen);
+}
+
+void neap__planning_say(const struct neap__trainer *trainer)
+{
+	const struct neap_plan *plan = neap_sweep_plan(trainer->sweep);
+	const struct neap_problem *problem = neap_sweep_problem(trainer->sweep);
+	/* auto improves the best plan of a strategy to one that is no strategy's. */
+	int is_own = (neap_strategy_traits(plan->chosen) & NEAP_STRATEGY_CHOOSES) != 0;
+	int named = !is_own && strcmp(plan->strategy, plan->chosen) == 0;
+	char peak[24], budget[24], makespan[24], bound[24], over[OVERHEAD], params[PARAMS];
+
+	say_device(trainer);
+	say_memory(trainer, problem);
+	say_tiers(trainer, problem);
+	neap__trainer_say(trainer,
+		"plan (longest batch, %lld steps): %s%s%s; peak %s of %s; %s per forward and "
+		"backward pass, %s (lower bound %s)",
+		(long long)problem->chain.steps,
+		is_own ? "blocks whose tapes are stored, moved or recomputed" : plan->chosen,
+		named ? "" : ", chosen by auto", show_params(params, plan),
+		neap__show_size(peak, plan->peak_bytes), neap__show_size(budget, problem->memory),
+		neap__show_time(makespan, plan->makespan), show_overhead(over, plan),
+		neap__show_time(bound, plan->bound));
+	say_budget(trainer, plan);
+	say_total(trainer, plan);
+	if (!named)
+		say_others(trainer, plan, problem, is_own);
 }
 
 /* Ops and options of a batch, and the sweep for `steps` steps of it. */
@@ -299,6 +326,37 @@ static int first_plan(
 	return rc;
 }
 
+/* Measures the costs of a step of the first batch, per active sample. Costs of the chain that the
+ * user passes replace the measured ones. */
+static int measure_costs(struct neap__trainer *trainer, const struct neap_batch *batch)
+{
+	const struct load load = load_of(batch, TIMED);
+	struct neap__planning *p = &trainer->planning;
+	const struct neap_problem *known = trainer->options.sweep.costs;
+	int rc = neap__net_steps_measure(
+		&p->costs, trainer->net, batch, &trainer->objective, TIMED, p->memory);
+
+	if (rc < 0 && rc != NEAP_EINFEASIBLE) /* then no plan fits, and says what would do */
+		return rc;
+	NEAP_TRY(neap__call_cost_measure(
+		&p->costs, trainer->net, batch, &trainer->objective, p->memory));
+	/* The steps that were timed are in the first window. */
+	neap__costs_add_reading(&p->costs, neap__reading_cost(trainer->net, batch));
+	if (known) {
+		p->costs.advance = known->chain.advance;
+		p->costs.record = known->chain.record;
+		p->costs.backward = known->chain.backward;
+		p->costs.replay = known->chain.replay;
+		p->costs.call = known->chain.call;
+	}
+	p->costs.advance /= load.active;
+	p->costs.record /= load.active;
+	p->costs.backward /= load.active;
+	p->costs.replay /= load.active;
+	p->tape[0] = p->costs.tape_mean / load.active;
+	return 0;
+}
+
 int neap__planning_start(struct neap__trainer *trainer)
 {
 	struct neap__planning *p = &trainer->planning;
@@ -317,37 +375,16 @@ int neap__planning_start(struct neap__trainer *trainer)
 	wide = *batch;
 	wide.inputs = trainer->options.net.inputs;
 	NEAP_TRY(neap__memory_total_begin(trainer, &wide));
-	int rc = neap__net_steps_measure(
-		&p->costs, trainer->net, &wide, &trainer->objective, TIMED, p->memory);
-	if (rc < 0 && rc != NEAP_EINFEASIBLE) /* then no plan fits, and says what would do */
-		return rc;
-	NEAP_TRY(neap__call_cost_measure(
-		&p->costs, trainer->net, &wide, &trainer->objective, p->memory));
-	struct load load = load_of(&wide, TIMED);
-	/* The steps that were timed are in the first window. */
-	neap__costs_add_reading(&p->costs, neap__reading_cost(trainer->net, &wide));
-	const struct neap_problem *known = trainer->options.sweep.costs;
-	if (known) {
-		p->costs.advance = known->chain.advance;
-		p->costs.record = known->chain.record;
-		p->costs.backward = known->chain.backward;
-		p->costs.replay = known->chain.replay;
-		p->costs.call = known->chain.call;
-	}
-	p->costs.advance /= load.active;
-	p->costs.record /= load.active;
-	p->costs.backward /= load.active;
-	p->costs.replay /= load.active;
-	p->tape[0] = p->costs.tape_mean / load.active;
+	NEAP_TRY(measure_costs(trainer, &wide));
 	/* The longest batch to come: these samples and the longest of all. */
-	load = load_of(&wide, INT64_MAX);
+	struct load load = load_of(&wide, INT64_MAX);
 	double all = load.active * (double)load.steps;
 	if (trainer->data.longest < load.steps)
 		trainer->data.longest = load.steps;
 	load.steps = trainer->data.longest;
 	if (load.steps > 0)
 		load.active = fmin(1 + all / (double)load.steps, load.size);
-	rc = first_plan(trainer, &wide, &load);
+	int rc = first_plan(trainer, &wide, &load);
 	int ended = neap_net_end(trainer->net);
 	NEAP_TRY(rc);
 	NEAP_TRY(ended);

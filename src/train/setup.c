@@ -276,6 +276,40 @@ static int check_resumed(struct neap__trainer *trainer)
 	return neap__run_folder_same_data(trainer);
 }
 
+/* Takes the sizes of the data where the network has none, and checks those that it has. */
+static int fit_sizes(struct neap_net_options *net, const struct neap_dataset_info *info)
+{
+	if (net->inputs == 0)
+		net->inputs = info->inputs;
+	if (net->classes == 0)
+		net->classes = info->classes;
+	if (net->inputs < info->inputs || net->classes < info->classes)
+		return neap__fail(NEAP_EUSAGE,
+			"%s has %d channels and %d classes, but --channels and --classes give the "
+			"network %d and %d. Remove them, or increase them",
+			info->name, info->inputs, info->classes, net->inputs, net->classes);
+	if ((info->values && net->inputs != info->inputs) ||
+		(info->target != NEAP_TARGET_LABEL && info->target != NEAP_TARGET_LABELS &&
+			net->classes != info->classes))
+		return neap__fail(NEAP_EUSAGE,
+			"%s has numbers with %d inputs and %d outputs, so --channels and --classes "
+			"have no use. Remove them, or pass --channels %d --classes %d",
+			info->name, info->inputs, info->classes, info->inputs, info->classes);
+	return 0;
+}
+
+/* Normalises inputs that are numbers, as the given weights have it, if any. */
+static int normalise_inputs(struct neap__trainer *trainer)
+{
+	struct neap__data *d = &trainer->data;
+
+	if (!d->set->ops->values || trainer->options.no_normalise)
+		return 0;
+	int taken = neap__model_rows_scale(d->set, &trainer->from);
+	NEAP_TRY(taken);
+	return taken ? 0 : neap__rows_normalise(d->set, d->first, d->nfirst);
+}
+
 static int open_data(struct neap__trainer *trainer)
 {
 	struct neap_train_options *o = &trainer->options;
@@ -298,36 +332,14 @@ static int open_data(struct neap__trainer *trainer)
 	neap__shape_fit(&o->net, d->set, trainer->shape);
 	NEAP_TRY(neap__dataset_channels(d->set, o->net.inputs));
 	NEAP_TRY(neap_dataset_info(d->set, &d->info));
-	if (o->net.inputs == 0)
-		o->net.inputs = d->info.inputs;
-	if (o->net.classes == 0)
-		o->net.classes = d->info.classes;
-	if (o->net.inputs < d->info.inputs || o->net.classes < d->info.classes)
-		return neap__fail(NEAP_EUSAGE,
-			"%s has %d channels and %d classes, but --channels and --classes give the "
-			"network %d and %d. Remove them, or increase them",
-			d->info.name, d->info.inputs, d->info.classes, o->net.inputs,
-			o->net.classes);
-	if ((d->info.values && o->net.inputs != d->info.inputs) ||
-		(d->info.target != NEAP_TARGET_LABEL && d->info.target != NEAP_TARGET_LABELS &&
-			o->net.classes != d->info.classes))
-		return neap__fail(NEAP_EUSAGE,
-			"%s has numbers with %d inputs and %d outputs, so --channels and --classes "
-			"have no use. Remove them, or pass --channels %d --classes %d",
-			d->info.name, d->info.inputs, d->info.classes, d->info.inputs,
-			d->info.classes);
+	NEAP_TRY(fit_sizes(&o->net, &d->info));
 	const char *given = o->loss;
 	NEAP_TRY(neap__target_fit(&o->net, &o->loss, &d->info, trainer->fitted));
 	trainer->mse_by_default = !given && neap__has_number_targets(d->set);
 	trainer->objective.loss = neap_loss_find(o->loss);
 	NEAP_TRY(split(trainer));
 	NEAP_TRY(neap__data_fingerprint(&d->fingerprint, d->set));
-	if (d->set->ops->values && !o->no_normalise) { /* as the given weights have it, if any */
-		int taken = neap__model_rows_scale(d->set, &trainer->from);
-		NEAP_TRY(taken);
-		if (!taken)
-			NEAP_TRY(neap__rows_normalise(d->set, d->first, d->nfirst));
-	}
+	NEAP_TRY(normalise_inputs(trainer));
 	NEAP_TRY(normalise_targets(trainer));
 	struct neap_dataset_info info = d->info;
 	info.duration = neap__augment_longest(&o->augment, info.duration);

@@ -37,4 +37,10 @@ const struct neap__cell *neap__cell_find(const char *name, size_t length);
 /* NEAP_EUSAGE: the line about a name that is none, with what was probably meant. */
 int neap__cell_unknown(const char *name, int length);
 
+/*
+ * Fills in the leaks of a layer, as the traits of its cell require: kind, name and initial value,
+ * from checked keys. NEAP_EUSAGE: a time constant is too short for the time step.
+ */
+int neap__layer_leaks(const struct neap_net *net, struct neap__layer *layer);
+
 #endif

@@ -150,12 +150,42 @@ size_t neap__lif_tape(
 	return bytes;
 }
 
+/* Reads the membranes before a reset to zero, and resets them; returns those after it. */
+static const real *reset_membranes(
+	const struct neap__at *at, const unsigned char *p, struct neap__view *view)
+{
+	const struct neap__layer *layer = at->layer;
+	const real *before = (const real *)(const void *)p;
+	real *after = view->numbers[0];
+	int n = layer->n, count = 0;
+
+	p += (size_t)n * sizeof(real);
+	view->npre = n;
+	view->pre_id = at->net->identity;
+	view->pre = before;
+	memcpy(after, before, (size_t)n * sizeof *before);
+	if (layer->smooth) {
+		const real *s = (const real *)(const void *)p;
+		for (int i = 0; i < n; i++)
+			after[i] *= 1 - s[i];
+		view->prev = (struct neap__list){n, at->net->identity, s, NULL, NULL};
+		return after;
+	}
+	for (int i = 0; i < n; i++)
+		if (p[i >> 3] >> (i & 7) & 1) {
+			after[i] = 0;
+			view->ids[2][count++] = (uint16_t)i;
+		}
+	view->prev = (struct neap__list){count, view->ids[2], NULL, NULL, NULL};
+	return after;
+}
+
 /* Reads a dense tape: finds spikes and support from the membranes, as the forward pass did. */
 static size_t view_dense(struct neap__at *at, const unsigned char *p, struct neap__view *view)
 {
 	const struct neap__kernels *k = at->net->kernels;
 	const struct neap__layer *layer = at->layer;
-	int n = layer->n, count = 0;
+	int n = layer->n;
 	const real *u = (const real *)(const void *)p;
 	struct neap__slope slope = neap__slope(layer);
 	size_t most = neap__lif_tape_max(at->net, layer);
@@ -165,34 +195,14 @@ static size_t view_dense(struct neap__at *at, const unsigned char *p, struct nea
 		view->trace[i] = p - head_bytes(layer) + most -
 				 (size_t)(neap__learned(layer) - i) * n * sizeof(real);
 
-	if (layer->reset == NEAP_RESET_ZERO) {
-		real *after = view->numbers[0];
-		p += (size_t)n * sizeof(real);
-		view->npre = n;
-		view->pre_id = at->net->identity;
-		view->pre = u;
-		memcpy(after, u, (size_t)n * sizeof *u);
-		if (layer->smooth) {
-			const real *s = (const real *)(const void *)p;
-			for (int i = 0; i < n; i++)
-				after[i] *= 1 - s[i];
-			view->prev = (struct neap__list){n, at->net->identity, s, NULL, NULL};
-		} else {
-			for (int i = 0; i < n; i++)
-				if (p[i >> 3] >> (i & 7) & 1) {
-					after[i] = 0;
-					view->ids[2][count++] = (uint16_t)i;
-				}
-			view->prev = (struct neap__list){count, view->ids[2], NULL, NULL, NULL};
-		}
-		u = after;
-	}
+	if (layer->reset == NEAP_RESET_ZERO)
+		u = reset_membranes(at, p, view);
 	if (layer->smooth) {
 		k->integral[layer->surrogate](view->numbers[1], u, n, &slope);
 		view->spikes =
 			(struct neap__list){n, at->net->identity, view->numbers[1], NULL, NULL};
 	} else {
-		int near;
+		int near, count;
 		count = layer->dense ? k->spikes(view->ids[0], u, n, slope.theta)
 				     : k->support(view->ids[0], view->ids[1], view->numbers[2],
 					       &near, u, n, slope.theta, slope.cut);

@@ -230,6 +230,46 @@ static void reverse_candidate(struct neap_net *net, struct neap__group *group, i
 		neap__weights_add_now(net, group, alive, layer->candidate, 0);
 }
 
+/* Moves the adjoint of layer `l` through its cell. */
+static void reverse_cell(struct neap_net *net, struct neap__group *group, int alive, int l)
+{
+	const struct neap__layer *layer = &net->layers[l];
+
+	if (!layer->cell->readout)
+		start_ds(net, group, alive);
+	if (layer->is_recurrent)
+		add_products(net, group, alive, layer, layer->recurrent, 0, 1);
+	for (int i = 0; i < alive; i++) {
+		struct neap__at *at = &group->at[i];
+		neap__code(layer)->backward(
+			at, neap__view_of(at, l), neap__scratch_row(net, group->sums, at->slot));
+	}
+	if (layer->candidate >= 0)
+		reverse_candidate(net, group, alive);
+	for (int i = 0; i < alive; i++)
+		neap__weights_store(&group->at[i]);
+	if (layer->wide)
+		spread_maxima(net, group, alive, layer);
+	if (l == 0 && net->ports.input_grads)
+		neap__port_input_grads(net, group, alive);
+}
+
+/* Adds what a step contributes to the gradients of a layer. */
+static void add_gradients(
+	struct neap_net *net, struct neap__group *group, int alive, const struct neap__layer *layer)
+{
+	neap__bias_add(net, group, alive, layer);
+	for (int i = 0; i < alive && neap__has_delays(layer); i++)
+		neap__delays_store(&group->at[i]);
+	for (int k = 0; k < layer->nsources; k++)
+		if (layer->source[k].is_delayed)
+			neap__delays_weights(net, group, alive, layer, &layer->source[k]);
+		else
+			neap__weights_add(net, group, alive, layer, &layer->source[k]);
+	if (layer->is_recurrent)
+		neap__weights_add(net, group, alive, layer, NULL);
+}
+
 /* Moves the adjoints of all samples from step t + 1 to t. */
 static void reverse_step(
 	struct neap_net *net, struct neap__group *group, int alive, const unsigned char *tape)
@@ -249,23 +289,7 @@ static void reverse_step(
 				neap__weights_store(&group->at[i]);
 			continue;
 		}
-		if (!layer->cell->readout)
-			start_ds(net, group, alive);
-		if (layer->is_recurrent)
-			add_products(net, group, alive, layer, layer->recurrent, 0, 1);
-		for (int i = 0; i < alive; i++) {
-			struct neap__at *at = &group->at[i];
-			neap__code(layer)->backward(at, neap__view_of(at, l),
-				neap__scratch_row(net, group->sums, at->slot));
-		}
-		if (layer->candidate >= 0)
-			reverse_candidate(net, group, alive);
-		for (int i = 0; i < alive; i++)
-			neap__weights_store(&group->at[i]);
-		if (layer->wide)
-			spread_maxima(net, group, alive, layer);
-		if (l == 0 && net->ports.input_grads)
-			neap__port_input_grads(net, group, alive);
+		reverse_cell(net, group, alive, l);
 		if (net->dense) { /* neap__outer_tile_add sums later, with those of other groups */
 			for (int i = 0; i < alive && !layer->cell->readout; i++)
 				neap__outputs_store(&group->at[i]);
@@ -273,16 +297,7 @@ static void reverse_step(
 				neap__inputs_store(&group->at[i]);
 			continue;
 		}
-		neap__bias_add(net, group, alive, layer);
-		for (int i = 0; i < alive && neap__has_delays(layer); i++)
-			neap__delays_store(&group->at[i]);
-		for (int k = 0; k < layer->nsources; k++)
-			if (layer->source[k].is_delayed)
-				neap__delays_weights(net, group, alive, layer, &layer->source[k]);
-			else
-				neap__weights_add(net, group, alive, layer, &layer->source[k]);
-		if (layer->is_recurrent)
-			neap__weights_add(net, group, alive, layer, NULL);
+		add_gradients(net, group, alive, layer);
 	}
 	if (net->dense && net->learns_from > 0) /* the inputs of the first layer that learns */
 		for (int i = 0; i < alive; i++) {

@@ -160,17 +160,11 @@ static const double factors[] = {0.5, 0.8, 0.93, 1.08, 1.25, 2};
  *       30..33   multiread, in search_again: J and the price of a repeated read together, because
  *                in longer blocks reads are easier to hide and pay at a lower price
  *
- * The candidate values are chosen.
+ * The candidate values are chosen. `change_reserve` has 6 to 22, `change_lengths` the others behind
+ * 5; both count from 6.
  */
-static int change(const void *search, void *plan, int n)
+static void change_reserve(const struct neap__block_costs *s, struct neap_blocks *b, int n)
 {
-	const struct block_search *of = search;
-	const struct neap__block_costs *s = &of->costs;
-	struct neap_blocks *b = plan;
-	if (n < 6) {
-		b->price *= factors[n];
-		return 1;
-	}
 	int64_t state = (int64_t)s->state, pool = neap__block_whole(s->pool),
 		fit = neap__block_whole(s->pool / s->tape);
 	int64_t unit = b->advance + b->record, body = s->p->chain.steps - b->tail;
@@ -179,14 +173,17 @@ static int change(const void *search, void *plan, int n)
 		tapes, tapes + state, pool / 2};
 	int64_t tails[] = {0, fit, b->tail + fit, b->tail + (unit ? body % unit : 0)};
 	int64_t spares[] = {0, state, 2 * state, pool / 8, pool / 3};
-	n -= 6;
 	if (n < 8)
 		b->reserve = reserves[n];
 	else if (n < 12)
 		b->tail = tails[n - 8];
-	else if (n < 17)
+	else
 		b->tail_reserve = spares[n - 12];
-	else if (n < 19) {
+}
+
+static int change_lengths(const struct block_search *of, struct neap_blocks *b, int n)
+{
+	if (n < 19) {
 		b->chunk = n == 17 ? b->chunk / 2 : b->chunk * 2;
 	} else if (n < 21) {
 		double x = n == 19 ? 0.5 : 2;
@@ -199,7 +196,7 @@ static int change(const void *search, void *plan, int n)
 		b->inner = NEAP_BLOCKS_LEAF;
 	} else if (n == 23) {
 		b->inner = NEAP_BLOCKS_MULTIREAD;
-		b->price = b->price > 0 ? b->price : 0.1 * s->state_in;
+		b->price = b->price > 0 ? b->price : 0.1 * of->costs.state_in;
 	} else if (n < 30 && b->reserve_steps > 0) {
 		b->reserve_steps =
 			neap__block_whole((double)b->reserve_steps * factors[n - 24] + 0.5);
@@ -217,6 +214,20 @@ static int change(const void *search, void *plan, int n)
 	} else {
 		return 0;
 	}
+	return 1;
+}
+
+static int change(const void *search, void *plan, int n)
+{
+	const struct block_search *of = search;
+	struct neap_blocks *b = plan;
+
+	if (n >= 6 + 17)
+		return change_lengths(of, b, n - 6);
+	if (n < 6)
+		b->price *= factors[n];
+	else
+		change_reserve(&of->costs, b, n - 6);
 	return 1;
 }
 

@@ -406,77 +406,99 @@ static void label_option(char label[LABEL], const struct neap__safetensors *file
 	}
 }
 
-int neap__model_advise_encoding(const struct neap__safetensors *file,
-	const struct neap_net_options *options, const char *data, int predicts, int rc)
+/* Folders that are not encoded as a whole: 0, or a line that says what to do. */
+static int refuse_folder(const struct neap__safetensors *file, const char *data)
 {
-	char settings[NEAP__ENCODE_OPTIONS], line[NEAP__DETAIL_BYTES], command[NEAP__DETAIL_BYTES];
-	char option[NEAP__OPTION_TEXT], label[LABEL] = "", channels[NEAP__CHANNELS_TEXT];
-	char drops[DROPS] = "", training[4096], part[4096], its[60];
-	int is_folder = neap__recordings_folder(data);
-	int known = neap__model_encode_options(settings, file, options, NULL);
+	char line[NEAP__DETAIL_BYTES], command[NEAP__DETAIL_BYTES];
 	enum neap__model_kind kind = neap__model_kind(file);
 	const char *other;
 
-	if (!is_folder && rc != NEAP_EFORMAT)
-		return rc;
-	if (is_folder && neap__recordings_having(data, NULL) == 0)
+	if (neap__recordings_having(data, NULL) == 0)
 		return neap__fail(NEAP_EUSAGE,
 			"the folder '%s' is empty. Put the data into it, or pass another one",
 			data);
-	if (is_folder && neap__recordings_having(data, neap__sound_endings) == 0 &&
+	if (neap__recordings_having(data, neap__sound_endings) == 0 &&
 		neap__contents_set_in(line, sizeof line, data))
 		return neap__fail(NEAP_EUSAGE, "'%s' is a folder. Pass the data set in it: %s",
 			data, neap__quoted(line));
-	if (is_folder && (other = other_contents(kind, data)))
+	if ((other = other_contents(kind, data)))
 		return neap__model_wants(file, "'%s' contains %s", data, other);
-	if (is_folder && kind == NEAP__OF_EVENTS &&
-		neap__event_tables_advise(command, sizeof command, data))
+	if (kind == NEAP__OF_EVENTS && neap__event_tables_advise(command, sizeof command, data))
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' contains tables of events. Convert them, and repeat the command: %s",
 			data, command);
-	neap__print(line, sizeof line, "%s", neap_detail());
-	if (!is_folder && kind != NEAP__OF_EVENTS && kind != NEAP__OF_SPIKES &&
-		has_events(data, NULL, 0))
-		return neap__model_wants(file, "'%s' contains events", data);
-	if (!is_folder && !known)
-		return neap__fail(rc, "%s", line);
-	struct neap__text classes = {0};
-	if (!is_folder)
-		write_classes(&classes, file, options->classes, data);
-	if (!is_folder && !classes.length && !has_events(data, NULL, 0)) {
-		neap__text_free(&classes);
-		return neap__fail(rc, "%s", line);
-	}
+	return 0;
+}
+
+/* The command that encodes a folder; `settings`: of the training data, NULL if they are unknown. */
+static int advise_folder(const struct neap__safetensors *file,
+	const struct neap_net_options *options, const char *data, const char *settings,
+	int predicts, int rc)
+{
+	char label[LABEL] = "", drops[DROPS] = "", option[NEAP__OPTION_TEXT] = "";
+	char channels[NEAP__CHANNELS_TEXT], training[4096], part[4096], its[60];
 	/* A folder of both parts would be evaluated with what the model learned from. */
-	int is_part = is_folder && neap__recordings_parts(training, part, data);
+	int is_part = neap__recordings_parts(training, part, data);
 	const char *folder = is_part ? part : data;
-	int events = is_folder && neap_encode_is_events(folder);
-	label_option(label, file, options->classes, data, is_folder ? folder : NULL, predicts,
-		predicts && known);
-	if (is_folder && kind == NEAP__OF_NUMBERS && neap_encode_is_table(folder) &&
-		check_columns(file, folder) < 0) {
-		neap__text_free(&classes);
+	int events = neap_encode_is_events(folder);
+
+	label_option(label, file, options->classes, data, folder, predicts, predicts && settings);
+	if (neap__model_kind(file) == NEAP__OF_NUMBERS && neap_encode_is_table(folder) &&
+		check_columns(file, folder) < 0)
 		return NEAP_EUSAGE;
-	}
-	if (is_folder)
-		drop_options(drops, file, folder, predicts ? 0 : options->classes);
-	if (!known && is_folder)
-		neap__print(option, sizeof option, "%s",
-			events ? neap__event_channels(channels, folder) : "");
+	drop_options(drops, file, folder, predicts ? 0 : options->classes);
+	if (!settings && events)
+		neap__print(option, sizeof option, "%s", neap__event_channels(channels, folder));
 	if (is_part)
 		neap__print(its, sizeof its, "its part '%s'", strrchr(part, '/') + 1);
-	rc = neap__fail(rc, "'%s' %s. Encode %s first%s: %sneap encode %s --out FILE.h5%s%s%s%s",
+	return neap__fail(rc, "'%s' %s. Encode %s first%s: neap encode %s --out FILE.h5%s%s%s",
 		data,
-		!is_folder ? "contains events"
-		: is_part  ? "is a folder with a part for training"
-		: events   ? "contains events"
-			   : "is a folder",
-		is_part ? its : "it", known ? ", with the settings of the training data" : "",
-		classes.length ? classes.data : "", neap__quoted(folder),
-		known	    ? settings
-		: is_folder ? option
-			    : "",
-		label, drops, classes.length ? " --classes classes.txt" : "");
+		is_part	 ? "is a folder with a part for training"
+		: events ? "contains events"
+			 : "is a folder",
+		is_part ? its : "it", settings ? ", with the settings of the training data" : "",
+		neap__quoted(folder), settings ? settings : option, label, drops);
+}
+
+/* The command that encodes a file of events; `line`: what its reader said of another file. */
+static int advise_events(const struct neap__safetensors *file,
+	const struct neap_net_options *options, const char *data, const char *settings,
+	int predicts, const char *line)
+{
+	char label[LABEL] = "";
+	struct neap__text classes = {0};
+
+	write_classes(&classes, file, options->classes, data);
+	if (!classes.length && !has_events(data, NULL, 0)) {
+		neap__text_free(&classes);
+		return neap__fail(NEAP_EFORMAT, "%s", line);
+	}
+	label_option(label, file, options->classes, data, NULL, predicts, predicts);
+	int rc = neap__fail(NEAP_EFORMAT,
+		"'%s' contains events. Encode it first, with the settings of the training data: "
+		"%sneap encode %s --out FILE.h5%s%s%s",
+		data, classes.length ? classes.data : "", neap__quoted(data), settings, label,
+		classes.length ? " --classes classes.txt" : "");
 	neap__text_free(&classes);
 	return rc;
+}
+
+int neap__model_advise_encoding(const struct neap__safetensors *file,
+	const struct neap_net_options *options, const char *data, int predicts, int rc)
+{
+	char settings[NEAP__ENCODE_OPTIONS], line[NEAP__DETAIL_BYTES];
+	int known = neap__model_encode_options(settings, file, options, NULL);
+	enum neap__model_kind kind = neap__model_kind(file);
+
+	if (neap__recordings_folder(data)) {
+		NEAP_TRY(refuse_folder(file, data));
+		return advise_folder(file, options, data, known ? settings : NULL, predicts, rc);
+	}
+	if (rc != NEAP_EFORMAT)
+		return rc;
+	neap__print(line, sizeof line, "%s", neap_detail());
+	if (kind != NEAP__OF_EVENTS && kind != NEAP__OF_SPIKES && has_events(data, NULL, 0))
+		return neap__model_wants(file, "'%s' contains events", data);
+	return known ? advise_events(file, options, data, settings, predicts, line)
+		     : neap__fail(rc, "%s", line);
 }

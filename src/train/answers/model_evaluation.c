@@ -330,35 +330,43 @@ static int say_doubts(const struct open_evaluation *e, const struct neap_eval_op
 	return 0;
 }
 
-/* Opens model and data and checks that they fit; the data of `options` becomes text:FILE for a text
- * that is named by its file alone. */
-static int open_all(struct open_evaluation *e, struct neap_eval_options *options)
+static int open_model(
+	struct open_evaluation *e, const struct neap_eval_options *options, int64_t *max_steps)
 {
-	int64_t max_steps = 0;
 	const struct neap__nir_hints hints = {.dt = options->dt,
 		.keeps_dt = 1,
 		.reset = options->reset,
 		.values = has_values(options)};
-
 	char device[NEAP__DEVICE_NAME];
 
 	NEAP_TRY(neap__model_file_read(&e->file, options->model, &hints));
-	int rc = neap__model_open(&e->net, &e->net_options, &max_steps, &e->file,
+	int rc = neap__model_open(&e->net, &e->net_options, max_steps, &e->file,
 		neap__ranks_threads(&e->ranks, options->threads),
 		neap__on_device_of_rank(device, options->device, e->ranks.local),
 		options->compile_cells);
-	if (rc < 0)
-		return neap__fail_in(rc, "%s: ", options->model);
-	if (is_plain_text(e, options->data)) {
-		if (asprintf(&e->text, "text:%s", options->data) < 0) {
-			e->text = NULL;
-			return neap__fail_errno(ENOMEM, "'%s'", options->data);
-		}
-		options->data = e->text;
+	return rc < 0 ? neap__fail_in(rc, "%s: ", options->model) : 0;
+}
+
+/* A text that is named by its file alone becomes text:FILE. */
+static int name_text(struct open_evaluation *e, struct neap_eval_options *options)
+{
+	if (!is_plain_text(e, options->data))
+		return 0;
+	if (asprintf(&e->text, "text:%s", options->data) < 0) {
+		e->text = NULL;
+		return neap__fail_errno(ENOMEM, "'%s'", options->data);
 	}
-	NEAP_TRY(open_data(e, options));
+	options->data = e->text;
+	return 0;
+}
+
+/* Maps the features and the classes of the data to those of the model. */
+static int match_data(
+	struct open_evaluation *e, const struct neap_eval_options *options, int64_t max_steps)
+{
 	char line[NEAP__TAKEN_TEXT];
-	rc = neap__model_match_features(line, e->set, &e->file);
+	int rc = neap__model_match_features(line, e->set, &e->file);
+
 	if (rc > 0 && options->say && neap__ranks_root(&e->ranks))
 		options->say(options->user, line);
 	NEAP_TRY(rc);
@@ -370,9 +378,20 @@ static int open_all(struct open_evaluation *e, struct neap_eval_options *options
 	if (predicts(options) && neap__model_target(&e->file) == NEAP_TARGET_LABEL)
 		NEAP_TRY(neap__dataset_forget_classes(
 			e->set, (const char *const *)e->names, e->net_options.classes, e->note));
-	NEAP_TRY(neap__model_fits(&e->file, &e->net_options, e->set,
-		"use 'neap predict', which needs no known classes"));
-	rc = neap__model_targets_scale(e->set, &e->file);
+	return neap__model_fits(&e->file, &e->net_options, e->set,
+		"use 'neap predict', which needs no known classes");
+}
+
+/* Opens model and data and checks that they fit; renames a text in `options`. */
+static int open_all(struct open_evaluation *e, struct neap_eval_options *options)
+{
+	int64_t max_steps = 0;
+
+	NEAP_TRY(open_model(e, options, &max_steps));
+	NEAP_TRY(name_text(e, options));
+	NEAP_TRY(open_data(e, options));
+	NEAP_TRY(match_data(e, options, max_steps));
+	int rc = neap__model_targets_scale(e->set, &e->file);
 	NEAP_TRY(rc);
 	if (predicts(options))
 		neap__text_go_on(e->set);
@@ -471,16 +490,9 @@ static void close_all(struct open_evaluation *e)
 	neap__safetensors_free(&e->file);
 }
 
-int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options)
+/* Refuses options that have no sense, alone or together. */
+static int check_options(const struct neap_eval_options *options)
 {
-	NEAP_NEED(result, options);
-	struct open_evaluation evaluating = {0}, *e = &evaluating;
-
-	NEAP_TRY(neap__struct_size(
-		result->size, sizeof *result, sizeof *result, "neap_eval_result"));
-	NEAP_TRY(neap__struct_size(
-		options->size, sizeof *options, sizeof *options, "neap_eval_options"));
-	*result = (struct neap_eval_result){.size = sizeof(struct neap_eval_result)};
 	if (!options->model || !options->data)
 		return neap__fail(NEAP_EUSAGE, "a model and a data set are required");
 	if (options->batch < 0 || options->threads < 0)
@@ -511,6 +523,20 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 			"'%s' specifies its own dt and reset. Remove --dt and --reset, which apply "
 			"to NIR graphs only",
 			options->model);
+	return 0;
+}
+
+int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options)
+{
+	NEAP_NEED(result, options);
+	struct open_evaluation evaluating = {0}, *e = &evaluating;
+
+	NEAP_TRY(neap__struct_size(
+		result->size, sizeof *result, sizeof *result, "neap_eval_result"));
+	NEAP_TRY(neap__struct_size(
+		options->size, sizeof *options, sizeof *options, "neap_eval_options"));
+	*result = (struct neap_eval_result){.size = sizeof(struct neap_eval_result)};
+	NEAP_TRY(check_options(options));
 	NEAP_TRY(neap__ranks_begin(&e->ranks, options->peers));
 	struct neap_eval_options named = *options;
 	int rc = neap__ranks_agree(&e->ranks, open_all(e, &named));
