@@ -159,18 +159,7 @@ static int calibrate(struct calibration *r)
 {
 	const struct neap_calibrate_options *o = r->options;
 	struct neap_calibration *c = r->result;
-	const struct neap__one_batch_source source = {.data = o->data,
-		.net = &o->net,
-		.loss = o->loss,
-		.rates = o->rates,
-		.batch = o->batch,
-		.max_steps = o->max_steps,
-		.sweep = &o->sweep,
-		.first = o->first,
-		.seed = o->seed,
-		.encode = o->encode,
-		.next = o->next,
-		.no_normalise = o->no_normalise};
+	const struct neap__one_batch_source source = NEAP__ONE_BATCH_SOURCE(o);
 	struct neap__work work;
 
 	if (o->repeats < 0 || o->repeats > REPEATS_MOST)

@@ -30,9 +30,24 @@ static int fit_net(struct neap_net_options *net, const struct neap_dataset_info 
 	return 0;
 }
 
-int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_batch_source *source)
+/* Opens the data set, with the targets and the coding that are asked for. */
+static int open_set(struct neap__one_batch *one, const struct neap__one_batch_source *source)
 {
-	struct neap_dataset_info info = {.size = sizeof info};
+	struct neap__coding coding;
+
+	NEAP_TRY(neap_dataset_open(&one->set, source->data));
+	if (source->next)
+		NEAP_TRY(neap__rows_next(one->set));
+	NEAP_TRY(neap__dataset_has_labels(one->set));
+	NEAP_TRY(neap__coding_parse(&coding, source->encode));
+	neap__coding_seed(&coding, source->seed);
+	NEAP_TRY(neap__rows_encode(one->set, &coding, source->max_steps));
+	return neap__dataset_channels(one->set, source->net->inputs);
+}
+
+/* Loads the batch of the shuffled data that is asked for. */
+static int load_batch(struct neap__one_batch *one, const struct neap__one_batch_source *source)
+{
 	struct neap_loader_options lo = {.size = sizeof lo,
 		.batch = source->batch,
 		.dt = source->net->dt,
@@ -40,24 +55,6 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 		.shuffle = 1,
 		.seed = source->seed};
 
-	*one = (struct neap__one_batch){0};
-	NEAP_TRY(neap_dataset_open(&one->set, source->data));
-	if (source->next)
-		NEAP_TRY(neap__rows_next(one->set));
-	NEAP_TRY(neap__dataset_has_labels(one->set));
-	struct neap__coding coding;
-	NEAP_TRY(neap__coding_parse(&coding, source->encode));
-	neap__coding_seed(&coding, source->seed);
-	NEAP_TRY(neap__rows_encode(one->set, &coding, source->max_steps));
-	NEAP_TRY(neap__dataset_channels(one->set, source->net->inputs));
-	neap_dataset_info(one->set, &info);
-	struct neap_net_options net = *source->net;
-	const char *loss = source->loss;
-	char changed[NEAP__FIT_LINE];
-	neap__spec_fit(&net, one->set);
-	NEAP_TRY(neap__target_fit(&net, &loss, &info, changed));
-	if (one->set->ops->values && !source->no_normalise)
-		NEAP_TRY(neap__rows_normalise(one->set, NULL, 0));
 	NEAP_TRY(neap__process_memory_loader(&one->loader, one->set, lo, source->sweep));
 	int64_t batches = neap_loader_batches(one->loader);
 	if (source->first >= batches)
@@ -70,6 +67,24 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 	if (rc <= 0)
 		return rc < 0 ? rc : neap__fail(NEAP_EUSAGE, "%s is empty", source->data);
 	neap__loader_rest(one->loader);
+	return 0;
+}
+
+int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_batch_source *source)
+{
+	struct neap_dataset_info info = {.size = sizeof info};
+	struct neap_net_options net = *source->net;
+	const char *loss = source->loss;
+	char changed[NEAP__FIT_LINE];
+
+	*one = (struct neap__one_batch){0};
+	NEAP_TRY(open_set(one, source));
+	neap_dataset_info(one->set, &info);
+	neap__spec_fit(&net, one->set);
+	NEAP_TRY(neap__target_fit(&net, &loss, &info, changed));
+	if (one->set->ops->values && !source->no_normalise)
+		NEAP_TRY(neap__rows_normalise(one->set, NULL, 0));
+	NEAP_TRY(load_batch(one, source));
 	NEAP_TRY(fit_net(&net, &info));
 	char shape[NEAP__SHAPE_TEXT];
 	neap__shape_fit(&net, one->set, shape);

@@ -20,6 +20,15 @@ struct neap__one_batch_source {
 	int next, no_normalise; /* likewise */
 };
 
+/* The source that options of compare or calibrate describe, a pointer to either. */
+#define NEAP__ONE_BATCH_SOURCE(o)                                                                  \
+	{                                                                                          \
+		.data = (o)->data, .net = &(o)->net, .loss = (o)->loss, .rates = (o)->rates,       \
+		.batch = (o)->batch, .max_steps = (o)->max_steps, .sweep = &(o)->sweep,            \
+		.first = (o)->first, .seed = (o)->seed, .encode = (o)->encode, .next = (o)->next,  \
+		.no_normalise = (o)->no_normalise                                                  \
+	}
+
 struct neap__one_batch {
 	struct neap_dataset *set;
 	struct neap_loader *loader;

@@ -418,18 +418,7 @@ static int compare(struct neap__comparison *c)
 	struct neap_net_sizes sizes = {.size = sizeof sizes};
 
 	NEAP_TRY(check_names(o));
-	const struct neap__one_batch_source source = {.data = o->data,
-		.net = &o->net,
-		.loss = o->loss,
-		.rates = o->rates,
-		.batch = o->batch,
-		.max_steps = o->max_steps,
-		.sweep = &o->sweep,
-		.first = o->first,
-		.seed = o->seed,
-		.encode = o->encode,
-		.next = o->next,
-		.no_normalise = o->no_normalise};
+	const struct neap__one_batch_source source = NEAP__ONE_BATCH_SOURCE(o);
 	NEAP_TRY(neap__one_batch_open(&c->one, &source));
 	neap_net_get_sizes(c->one.net, &sizes);
 	NEAP_TRY(neap__tiers_open(&c->tiers, &o->sweep, c->one.net));

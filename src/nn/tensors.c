@@ -335,47 +335,49 @@ static struct draw draw_biases(const struct neap__layer *layer)
 		.bound = 1 / sqrt(inputs), .uniform = is_gated(layer) && !has_both ? 2 : 1};
 }
 
+/* The weights and biases of a layer. */
+static int make_weights(struct neap_net *net, struct neap__layer *layer)
+{
+	struct neap__tensor_units unit = neap__tensor_units(net, layer);
+
+	layer->weight = net->ntensors++;
+	NEAP_TRY(make(net, layer->weight, layer, "weight", neap__filter_rows(layer),
+		neap__filter_columns(layer), layer->density,
+		draw_weights(layer, layer->scale, neap__filter_fan(layer)),
+		layer->index == 0 && net->options.values ? 1
+		: gets_events(net, layer)		 ? unit.events
+							 : unit.numbers));
+	net->tensors[layer->weight].filter = layer->filter;
+	net->tensors[layer->weight].takes_spikes =
+		gets_spikes(net, layer) && !neap__has_delays(layer);
+	net->tensors[layer->weight].sources = layer->nsources > 1 ? layer : NULL;
+	layer->recurrent = layer->candidate = -1;
+	if (layer->is_recurrent) {
+		layer->recurrent = net->ntensors++;
+		NEAP_TRY(make(net, layer->recurrent, layer, "recurrent", layer->n,
+			layer->widths.own, layer->density,
+			draw_weights(layer, layer->recurrent_scale, layer->n),
+			has_events(net, layer) ? unit.events : unit.numbers));
+		net->tensors[layer->recurrent].takes_spikes = layer->outputs == NEAP__OUTPUT_SPIKES;
+	}
+	if (neap__layer_code(net, layer)->has_candidate) {
+		layer->candidate = net->ntensors++;
+		NEAP_TRY(make(net, layer->candidate, layer, "candidate", layer->n, layer->n,
+			layer->density, draw_weights(layer, layer->recurrent_scale, layer->n), 1));
+	}
+	layer->bias = net->ntensors++;
+	return make(net, layer->bias, layer, "bias", 1, neap__filter_biases(layer), 1,
+		draw_biases(layer), unit.bias);
+}
+
 int neap__net_tensors(struct neap_net *net)
 {
 	net->tensors =
 		neap__net_get_zeroed(net, (uint64_t)net->nlayers * TENSORS, sizeof *net->tensors);
 	if (!net->tensors)
 		return neap__fail_errno(ENOMEM, "net of %d layers", net->nlayers);
-	for (int l = 0; l < net->nlayers; l++) {
-		struct neap__layer *layer = &net->layers[l];
-		struct neap__tensor_units unit = neap__tensor_units(net, layer);
-
-		layer->weight = net->ntensors++;
-		NEAP_TRY(make(net, layer->weight, layer, "weight", neap__filter_rows(layer),
-			neap__filter_columns(layer), layer->density,
-			draw_weights(layer, layer->scale, neap__filter_fan(layer)),
-			l == 0 && net->options.values ? 1
-			: gets_events(net, layer)     ? unit.events
-						      : unit.numbers));
-		net->tensors[layer->weight].filter = layer->filter;
-		net->tensors[layer->weight].takes_spikes =
-			gets_spikes(net, layer) && !neap__has_delays(layer);
-		net->tensors[layer->weight].sources = layer->nsources > 1 ? layer : NULL;
-		layer->recurrent = layer->candidate = -1;
-		if (layer->is_recurrent) {
-			layer->recurrent = net->ntensors++;
-			NEAP_TRY(make(net, layer->recurrent, layer, "recurrent", layer->n,
-				layer->widths.own, layer->density,
-				draw_weights(layer, layer->recurrent_scale, layer->n),
-				has_events(net, layer) ? unit.events : unit.numbers));
-			net->tensors[layer->recurrent].takes_spikes =
-				layer->outputs == NEAP__OUTPUT_SPIKES;
-		}
-		if (neap__layer_code(net, layer)->has_candidate) {
-			layer->candidate = net->ntensors++;
-			NEAP_TRY(make(net, layer->candidate, layer, "candidate", layer->n, layer->n,
-				layer->density,
-				draw_weights(layer, layer->recurrent_scale, layer->n), 1));
-		}
-		layer->bias = net->ntensors++;
-		NEAP_TRY(make(net, layer->bias, layer, "bias", 1, neap__filter_biases(layer), 1,
-			draw_biases(layer), unit.bias));
-	}
+	for (int l = 0; l < net->nlayers; l++)
+		NEAP_TRY(make_weights(net, &net->layers[l]));
 	/* Last: initial weights depend on tensor numbers, and are the same with and without
 	 * `learn` and `delay`. */
 	for (int l = 0; l < net->nlayers; l++)

@@ -160,29 +160,30 @@ static void abandon(void *self)
 	free(memory);
 }
 
+static const struct neap_tier_ops ops = {
+	.size = sizeof ops,
+	.format = format,
+	.put = neap__background_put,
+	.get = neap__background_get,
+	.wait = neap__background_wait,
+	.close = close_memory,
+	.format_tapes = format_tapes,
+	.put_tapes = neap__background_put_tapes,
+	.get_tapes = neap__background_get_tapes,
+	.footprint = footprint,
+	.times = neap__background_times,
+	.unit = unit,
+	.format_units = format_units,
+	.put_spans = neap__background_put_spans,
+	.get_spans = neap__background_get_spans,
+	.done = neap__background_done,
+	.wait_for = neap__background_wait_for,
+	.abandon = abandon,
+};
+
 int neap_tier_open_memory(struct neap_tier **tier, uint64_t capacity)
 {
 	NEAP_NEED(tier);
-	static const struct neap_tier_ops ops = {
-		.size = sizeof ops,
-		.format = format,
-		.put = neap__background_put,
-		.get = neap__background_get,
-		.wait = neap__background_wait,
-		.close = close_memory,
-		.format_tapes = format_tapes,
-		.put_tapes = neap__background_put_tapes,
-		.get_tapes = neap__background_get_tapes,
-		.footprint = footprint,
-		.times = neap__background_times,
-		.unit = unit,
-		.format_units = format_units,
-		.put_spans = neap__background_put_spans,
-		.get_spans = neap__background_get_spans,
-		.done = neap__background_done,
-		.wait_for = neap__background_wait_for,
-		.abandon = abandon,
-	};
 	const struct neap_tier_spec spec = {
 		.name = "memory",
 		.capacity = capacity,

@@ -174,21 +174,15 @@ static void removal(
 	neap__text_free(&list);
 }
 
-/* Numbers characters as `names` does; one that is not there is refused. */
-static int text_adopt(struct neap_dataset *set, const char *const *names, int count)
+/* now[i]: the number that `names` gives the set's character i. One that is not there is refused. */
+static int number_characters(
+	const struct neap_dataset *set, const char *const *names, int count, uint16_t *now)
 {
-	struct text_set *s = (struct text_set *)set;
-	int known = set->nclass_names, strangers = 0;
-	char room[NEAP__PLAIN_TEXT];
 	struct neap__text shown = {0}, strange = {0};
-	uint16_t *now = calloc((size_t)known + 1, sizeof *now);
-	char **mine = calloc((size_t)count + 1, sizeof *mine);
-	int rc = now && mine ? 0 : neap__fail_errno(ENOMEM, "'%s'", set->name);
+	char room[NEAP__PLAIN_TEXT], command[NEAP__DETAIL_BYTES - 700] = "";
+	int strangers = 0, rc = 0;
 
-	for (int i = 0; rc == 0 && i < count; i++)
-		if (names[i] && !(mine[i] = strdup(names[i])))
-			rc = neap__fail_errno(ENOMEM, "'%s'", set->name);
-	for (int i = 0; rc == 0 && i < known; i++) {
+	for (int i = 0; i < set->nclass_names; i++) {
 		int k = 0;
 		while (k < count && (!names[k] || strcmp(names[k], set->class_names[i]) != 0))
 			k++;
@@ -200,10 +194,9 @@ static int text_adopt(struct neap_dataset *set, const char *const *names, int co
 		else if (k < count)
 			now[i] = (uint16_t)k;
 	}
-	char command[NEAP__DETAIL_BYTES - 700] = "";
-	if (rc == 0 && strangers && strangers <= SHOWN)
+	if (strangers && strangers <= SHOWN)
 		removal(command, sizeof command, set, &strange);
-	if (rc == 0 && strangers)
+	if (strangers)
 		rc = neap__fail(NEAP_EUSAGE,
 			"'%.300s' contains %d character%s that the training text does not: %s%s. "
 			"Remove %s, or train on a text that has %s%s%s",
@@ -213,6 +206,22 @@ static int text_adopt(struct neap_dataset *set, const char *const *names, int co
 			command[0] ? ". This command writes known.txt without " : "", command);
 	neap__text_free(&strange);
 	neap__text_free(&shown);
+	return rc;
+}
+
+static int text_adopt(struct neap_dataset *set, const char *const *names, int count)
+{
+	struct text_set *s = (struct text_set *)set;
+	int known = set->nclass_names;
+	uint16_t *now = calloc((size_t)known + 1, sizeof *now);
+	char **mine = calloc((size_t)count + 1, sizeof *mine);
+	int rc = now && mine ? 0 : neap__fail_errno(ENOMEM, "'%s'", set->name);
+
+	for (int i = 0; rc == 0 && i < count; i++)
+		if (names[i] && !(mine[i] = strdup(names[i])))
+			rc = neap__fail_errno(ENOMEM, "'%s'", set->name);
+	if (rc == 0)
+		rc = number_characters(set, names, count, now);
 	for (int64_t i = 0; rc == 0 && i < s->count; i++)
 		s->symbol[i] = now[s->symbol[i]];
 	free(now);
@@ -263,8 +272,8 @@ static int is_cut(const unsigned char *last, size_t bytes)
 	return is;
 }
 
-/* No UTF-8 at byte `at`: UTF-16 begins with a mark, or has zero bytes. */
-static int not_utf8(const char *path, const unsigned char *data, size_t bytes, size_t at)
+/* Refuses a file that is no text by its name or its first bytes; 0: it may be one. */
+static int refuse_other(const char *path, const unsigned char *data, size_t bytes)
 {
 	static const struct {
 		const char *head, *what, *fix;
@@ -273,7 +282,7 @@ static int not_utf8(const char *path, const unsigned char *data, size_t bytes, s
 		{"PK\3\4", "a document or a zip archive",
 			"Save the document as plain text in UTF-8, or unpack the archive"},
 		{"\x1f\x8b", "compressed", "Unpack it with gunzip"}};
-	char advice[NEAP__ICONV_TEXT];
+
 	if (neap__recording_named(path))
 		return neap__fail(NEAP_EFORMAT,
 			"'%s' is a recording, not a text. Put the recordings into one folder per "
@@ -287,6 +296,34 @@ static int not_utf8(const char *path, const unsigned char *data, size_t bytes, s
 			return neap__fail(NEAP_EFORMAT,
 				"'%s' is %s by its first bytes, not plain text. %s", path,
 				binary[i].what, binary[i].fix);
+	return 0;
+}
+
+/* The line about a text whose first character beyond ASCII, at byte `mixed`, is UTF-8, but not the
+ * bytes from `at` on. */
+static int half_utf8(
+	const char *path, const unsigned char *data, size_t bytes, size_t at, size_t mixed)
+{
+	if (is_cut(data + at, bytes - at))
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' ends in the middle of a character, at byte %zu. Cut it there: head "
+			"-c %zu %s > whole.txt",
+			path, at, at, neap__quoted(path));
+	return neap__fail(NEAP_EFORMAT,
+		"'%s': byte %zu is not valid UTF-8, but the text in front of it is, with "
+		"the first character beyond ASCII at byte %zu: texts in two encodings were "
+		"joined. Convert those that are not UTF-8, perhaps Latin-1, each with "
+		"iconv "
+		"-f LATIN1 -t UTF-8 FILE > NEW, and join them again",
+		path, at, mixed);
+}
+
+/* No UTF-8 at byte `at`: UTF-16 begins with a mark, or has zero bytes. */
+static int not_utf8(const char *path, const unsigned char *data, size_t bytes, size_t at)
+{
+	char advice[NEAP__ICONV_TEXT];
+
+	NEAP_TRY(refuse_other(path, data, bytes));
 	int marked = bytes > 1 && (data[0] ^ data[1]) == 1 && data[0] >= 0xFE;
 	size_t zeros = 0, looked = bytes < 1000 ? bytes : 1000;
 	for (size_t i = 0; i < looked; i++)
@@ -300,19 +337,8 @@ static int not_utf8(const char *path, const unsigned char *data, size_t bytes, s
 	size_t mixed = 0;
 	while (!wide && mixed < at && data[mixed] < 0x80)
 		mixed++;
-	if (!wide && mixed < at && is_cut(data + at, bytes - at))
-		return neap__fail(NEAP_EFORMAT,
-			"'%s' ends in the middle of a character, at byte %zu. Cut it there: head "
-			"-c %zu %s > whole.txt",
-			path, at, at, neap__quoted(path));
 	if (!wide && mixed < at)
-		return neap__fail(NEAP_EFORMAT,
-			"'%s': byte %zu is not valid UTF-8, but the text in front of it is, with "
-			"the first character beyond ASCII at byte %zu: texts in two encodings were "
-			"joined. Convert those that are not UTF-8, perhaps Latin-1, each with "
-			"iconv "
-			"-f LATIN1 -t UTF-8 FILE > NEW, and join them again",
-			path, at, mixed);
+		return half_utf8(path, data, bytes, at, mixed);
 	const char *code = !wide ? "LATIN1" : marked ? "UTF-16" : at % 2 ? "UTF-16LE" : "UTF-16BE";
 	return neap__fail(NEAP_EFORMAT,
 		"'%s': byte %zu is %s, so it is not UTF-8 text, but perhaps %s. %s", path, at,
@@ -415,24 +441,35 @@ static int no_text(const char *name, const char *path)
 	return neap__missing_file(ENOENT, path);
 }
 
+/* The file in text:FILE or text:steps=N:FILE; *steps: N, if it is there. NULL after the line about
+ * another N. */
+static const char *file_of(const char *name, int64_t *steps)
+{
+	const char *path = name + strlen("text:"), *colon = strchr(path, ':');
+	char number[24] = "";
+
+	if (strncmp(path, "steps=", 6) != 0)
+		return path;
+	if (colon && colon - path - 6 < (int)sizeof number)
+		memcpy(number, path + 6, (size_t)(colon - path - 6));
+	if (neap__units_count(steps, number) < 0 || *steps < 1 || *steps > 100000000) {
+		neap__fail(NEAP_EUSAGE,
+			"'%s' is not valid; expected text:FILE or text:steps=N:FILE with N "
+			"between 1 and 100000000",
+			name);
+		return NULL;
+	}
+	return colon + 1;
+}
+
 static int text_open(struct neap_dataset **set, const char *name)
 {
-	const char *path = name + strlen("text:");
 	int64_t steps = STEPS;
+	const char *path = file_of(name, &steps);
 	struct stat st;
 
-	if (strncmp(path, "steps=", 6) == 0) {
-		const char *colon = strchr(path, ':');
-		char number[24] = "";
-		if (colon && colon - path - 6 < (int)sizeof number)
-			memcpy(number, path + 6, (size_t)(colon - path - 6));
-		if (neap__units_count(&steps, number) < 0 || steps < 1 || steps > 100000000)
-			return neap__fail(NEAP_EUSAGE,
-				"'%s' is not valid; expected text:FILE or text:steps=N:FILE with N "
-				"between 1 and 100000000",
-				name);
-		path = colon + 1;
-	}
+	if (!path)
+		return NEAP_EUSAGE;
 	if (stat(path, &st) < 0)
 		return no_text(name, path);
 	char command[NEAP__DETAIL_BYTES];

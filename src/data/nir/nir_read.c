@@ -45,53 +45,66 @@ static int say_text(const struct reading *r, const char *path, const char *what)
 	return neap__fail(NEAP_EFORMAT, "'%s': '%s' %s", r->file.path, path, what);
 }
 
+/* Copies `n` texts of `width` bytes each into `out`. */
+static int copy_fixed(struct reading *r, const char *path, const struct neap__h5_set *set,
+	int64_t n, size_t width, char **out)
+{
+	size_t bytes;
+	int rc = 0;
+
+	if (width == 0 || width > TEXT_MOST || neap__mul_size(&bytes, (size_t)n, width) < 0)
+		return say_text(r, path, "has texts that are too long");
+	char *all = malloc(bytes + 1);
+	if (!all)
+		return neap__fail_errno(ENOMEM, "'%s'", r->file.path);
+	if (n > 0 && H5Dread(set->id, set->type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all) < 0)
+		rc = say_text(r, path, "cannot be read: damaged");
+	for (int64_t i = 0; rc == 0 && i < n; i++)
+		if (!(out[i] = strndup(all + (size_t)i * width, width)))
+			rc = neap__fail_errno(ENOMEM, "'%s'", r->file.path);
+	free(all);
+	return rc;
+}
+
+/* Copies `n` texts of any length into `out`. */
+static int copy_variable(struct reading *r, const char *path, int64_t n, char **out)
+{
+	struct neap__vlen rows;
+	int rc = neap__vlen_open(&rows, &r->file, path, H5T_STRING);
+
+	for (int64_t i = 0; rc == 0 && i < n; i++) {
+		const unsigned char *data;
+		uint32_t length;
+		rc = neap__vlen_row(&rows, i, &data, &length);
+		if (rc == 0 && !(out[i] = strndup((const char *)data, length)))
+			rc = neap__fail_errno(ENOMEM, "'%s'", r->file.path);
+	}
+	neap__vlen_close(&rows);
+	return rc;
+}
+
 /* Copies the rows of a data set of texts, `count` of them in all or any (-1); free the texts. */
 static int read_texts(struct reading *r, const char *path, int64_t count, int64_t most, char ***out,
 	int64_t *found)
 {
 	struct neap__h5_set set;
-	struct neap__vlen rows;
-	int variable;
+	int variable, rc = 0;
 
 	*out = NULL;
 	NEAP_TRY(neap__h5_any_open(&set, &r->file, path));
 	variable = H5Tget_class(set.type) == H5T_STRING && H5Tis_variable_str(set.type) > 0;
-	size_t width = H5Tget_size(set.type), bytes = 0;
 	int64_t n = set.count <= (hsize_t)most ? (int64_t)set.count : -1;
-	int rc = 0;
-	char *all = NULL;
 	if (H5Tget_class(set.type) != H5T_STRING)
 		rc = say_text(r, path, "must contain text");
 	else if (n < 0 || (count >= 0 && n != count))
 		rc = say_text(r, path, "has an unexpected number of texts");
-	else if (!variable &&
-		 (width == 0 || width > TEXT_MOST || neap__mul_size(&bytes, (size_t)n, width) < 0))
-		rc = say_text(r, path, "has texts that are too long");
 	if (rc == 0 && !(*out = calloc((size_t)n + 1, sizeof **out)))
 		rc = neap__fail_errno(ENOMEM, "'%s'", r->file.path);
-	if (rc == 0 && !variable) {
-		all = malloc(bytes + 1);
-		if (!all)
-			rc = neap__fail_errno(ENOMEM, "'%s'", r->file.path);
-		else if (n > 0 && H5Dread(set.id, set.type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all) < 0)
-			rc = say_text(r, path, "cannot be read: damaged");
-		for (int64_t i = 0; rc == 0 && i < n; i++)
-			if (!((*out)[i] = strndup(all + (size_t)i * width, width)))
-				rc = neap__fail_errno(ENOMEM, "'%s'", r->file.path);
-	}
+	if (rc == 0 && !variable)
+		rc = copy_fixed(r, path, &set, n, H5Tget_size(set.type), *out);
 	neap__h5_set_close(&set);
-	free(all);
-	if (rc == 0 && variable) {
-		rc = neap__vlen_open(&rows, &r->file, path, H5T_STRING);
-		for (int64_t i = 0; rc == 0 && i < n; i++) {
-			const unsigned char *data;
-			uint32_t length;
-			rc = neap__vlen_row(&rows, i, &data, &length);
-			if (rc == 0 && !((*out)[i] = strndup((const char *)data, length)))
-				rc = neap__fail_errno(ENOMEM, "'%s'", r->file.path);
-		}
-		neap__vlen_close(&rows);
-	}
+	if (rc == 0 && variable)
+		rc = copy_variable(r, path, n, *out);
 	if (rc < 0) {
 		for (int64_t i = 0; *out && i < n; i++)
 			free((*out)[i]);

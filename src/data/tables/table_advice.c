@@ -409,13 +409,48 @@ static int no_such_name(
 			  "files have them, pass --label REGEX");
 }
 
+/* The line about a column of a table whose columns have no names; `name`: what was given. */
+static int no_names(const struct neap__table *t, const char *option, const char *name)
+{
+	for (int64_t i = 0; i < t->csv.fields; i++)
+		if (strcmp(t->csv.field[i], name) == 0)
+			return neap__fail(NEAP_EUSAGE,
+				"%s: '%s' has the column '%s', but with --header no its columns "
+				"have only numbers. Remove --header no",
+				option, t->csv.path, name);
+	return neap__fail(NEAP_EUSAGE,
+		"%s: '%s' has no column '%s'. Its columns have no names: pass their "
+		"numbers, from 1 to %lld, such as %s %lld",
+		option, t->csv.path, name, (long long)t->columns, option, (long long)t->columns);
+}
+
+/* The same of one whose first line was taken for names; `data`: a number in it. */
+static int no_header(
+	const struct neap__table *t, const char *option, const char *name, const char *data)
+{
+	int is_sample = strcmp(option, "--sample-column") == 0; /* usually the first text */
+	int64_t column, texts = 0, first = 0;
+	double number;
+
+	for (int64_t i = 0; i < t->columns; i++)
+		if (neap__table_number(&number, t->names[i]) < 0 && texts++ == 0)
+			first = i + 1;
+	if (neap__table_number(&number, name) == 0 && number == floor(number) && number >= 1 &&
+		number <= (double)t->columns)
+		column = (int64_t)number;
+	else
+		column = texts == 1 || (texts && is_sample) ? first : t->columns;
+	return neap__fail(NEAP_EUSAGE,
+		"%s: '%s' has no column '%s'. Its first line looks like data ('%.30s' is a "
+		"number), not names. Pass --header no and the number of the column, from 1 to "
+		"%lld, such as --header no %s %lld",
+		option, t->csv.path, name, data, (long long)t->columns, option, (long long)column);
+}
+
 int neap__table_no_column(
 	const struct neap__table *t, const char *option, int bytes, const char *text)
 {
 	const char *data = neap__table_data_name(t);
-	double number;
-	int is_sample = strcmp(option, "--sample-column") == 0; /* usually the first text */
-	int64_t column = 0, texts = 0, first = 0;
 	char names[300];
 	char advice[NEAP__DETAIL_BYTES];
 	if (t->columns > 1 && is_below_comments(t, bytes, text)) {
@@ -429,7 +464,7 @@ int neap__table_no_column(
 		return neap__fail(NEAP_EUSAGE,
 			"%s: '%s' has no column '%.*s', but one column, '%.80s'. %s", option,
 			t->csv.path, bytes, text, t->names[0], advice);
-	if (t->names && is_sample && t->options->labels &&
+	if (t->names && strcmp(option, "--sample-column") == 0 && t->options->labels &&
 		neap__labels_column(names, sizeof names, t->csv.path, t->options->labels))
 		return neap__fail(NEAP_EUSAGE,
 			"%s: '%s' has no column '%.*s', but the column '%.80s' names samples that "
@@ -439,32 +474,7 @@ int neap__table_no_column(
 	if (t->names && !data)
 		return no_such_name(t, option, bytes, text);
 	neap__print(names, sizeof names, "%.*s", bytes, text);
-	for (int64_t i = 0; !t->names && i < t->csv.fields; i++)
-		if (strcmp(t->csv.field[i], names) == 0)
-			return neap__fail(NEAP_EUSAGE,
-				"%s: '%s' has the column '%s', but with --header no its columns "
-				"have only numbers. Remove --header no",
-				option, t->csv.path, names);
-	if (!t->names)
-		return neap__fail(NEAP_EUSAGE,
-			"%s: '%s' has no column '%.*s'. Its columns have no names: pass their "
-			"numbers, from 1 to %lld, such as %s %lld",
-			option, t->csv.path, bytes, text, (long long)t->columns, option,
-			(long long)t->columns);
-	for (int64_t i = 0; i < t->columns; i++)
-		if (neap__table_number(&number, t->names[i]) < 0 && texts++ == 0)
-			first = i + 1;
-	if (neap__table_number(&number, names) == 0 && number == floor(number) && number >= 1 &&
-		number <= (double)t->columns)
-		column = (int64_t)number;
-	else
-		column = texts == 1 || (texts && is_sample) ? first : t->columns;
-	return neap__fail(NEAP_EUSAGE,
-		"%s: '%s' has no column '%.*s'. Its first line looks like data ('%.30s' is a "
-		"number), not names. Pass --header no and the number of the column, from 1 to "
-		"%lld, such as --header no %s %lld",
-		option, t->csv.path, bytes, text, data, (long long)t->columns, option,
-		(long long)column);
+	return t->names ? no_header(t, option, names, data) : no_names(t, option, names);
 }
 
 /* Whether a name can be inserted by sed's command 'i' as a field. */

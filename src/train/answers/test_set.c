@@ -78,6 +78,22 @@ static int match_test(const struct neap__trainer *trainer)
 	return rc < 0 ? rc : 0;
 }
 
+/* Checks that both sets name their first `count` classes alike. */
+static int check_names(const struct neap__data *d, const char *test, int count)
+{
+	for (int i = 0; i < count; i++) {
+		const char *a = neap_dataset_class_name(d->set, i);
+		const char *b = neap_dataset_class_name(d->test, i);
+		if (a && b && strcmp(a, b) != 0)
+			return neap__fail(NEAP_EUSAGE,
+				"class %d is '%.60s' in test set %s, but '%.60s' in training set "
+				"%s. Encode both with --classes FILE, a file with the "
+				"names of all classes, one per line",
+				i, b, test, a, d->info.name);
+	}
+	return 0;
+}
+
 /* Checks that both sets have the same channels and classes. */
 static int check_test(const struct neap__trainer *trainer)
 {
@@ -120,17 +136,7 @@ static int check_test(const struct neap__trainer *trainer)
 			numbers ? info.classes == 1 ? "output" : "outputs" : "classes",
 			trainer->options.net.classes, d->info.name,
 			numbers ? "outputs" : "classes");
-	for (int i = 0; i < info.classes; i++) {
-		const char *a = neap_dataset_class_name(d->set, i);
-		const char *b = neap_dataset_class_name(d->test, i);
-		if (a && b && strcmp(a, b) != 0)
-			return neap__fail(NEAP_EUSAGE,
-				"class %d is '%.60s' in test set %s, but '%.60s' in training set "
-				"%s. Encode both with --classes FILE, a file with the "
-				"names of all classes, one per line",
-				i, b, info.name, a, d->info.name);
-	}
-	return 0;
+	return check_names(d, info.name, info.classes);
 }
 
 /* 1: the test set is the file, or has the name, of the training data. */
