@@ -339,76 +339,84 @@ static int write_chain(
 	return rc;
 }
 
-static int run(const struct neap_calibrate_options *options, const char *out, int json)
+static int run(const struct neap_calibrate_options *o, const char *out, int json)
 {
 	struct cluster_calibration m = {.c.size = sizeof m.c};
 
 	if (cli_is_output(out) && json)
 		return cli_usage("calibrate", "--out - and --json both write to standard output. "
 					      "Pass a file name to --out");
-	cli_progress_start(options->user, "calibrate", "measurements");
+	cli_progress_start(o->user, "calibrate", "measurements");
 	cli_catch_signals();
-	int rc = neap_calibrate(&m.c, options);
+	int rc = neap_calibrate(&m.c, o);
 	if (rc == 0)
-		rc = try_clusters(&m, options);
-	cli_progress_clear(options->user);
+		rc = try_clusters(&m, o);
+	cli_progress_clear(o->user);
 	if (rc < 0)
 		return cli_fail("calibrate", rc);
 	int code = out ? cli_write_file("out", out, "calibrate", write_chain, &m) : CLI_DONE;
 	if (code != CLI_DONE || cli_is_output(out))
 		return code;
-	return json ? print_json(options->data, &m) : print_table(&m);
+	return json ? print_json(o->data, &m) : print_table(&m);
 }
 
+/* The command line, which the options fill. */
+static struct {
+	struct neap_calibrate_options o;
+	struct cli_net_choices choices;
+	const char *out;
+	int64_t seed;
+	int json;
+} given = {.o = {.size = sizeof given.o}, .seed = 1};
+
+/* clang-format off */
+static const struct cli_option options[] = {
+	CLI_NET_OPTIONS(given.o.net, given.choices),
+	CLI_LOSS_OPTIONS(given.o.loss, given.o.rates),
+	CLI_SLOW_OPTIONS(given.o.sweep),
+	CLI_BATCH_OPTIONS(given.o, given.seed),
+	CLI_GROUP("Measurement and output"),
+	{.name = "timed", .kind = CLI_INT, .into = &given.o.timed, .argument = "N",
+		.help = "steps to time (default 256)", .low = 1, .high = 1e9},
+	{.name = "repeats", .kind = CLI_COUNT, .into = &given.o.repeats, .argument = "N",
+		.help = "repetitions of each measurement, of which the median is reported (default 9)", .low = 1,
+		.high = 99},
+	{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &given.out, .argument = "FILE",
+		.help = "write a chain file for 'neap plan' and 'neap train' (default: none)"},
+	CLI_JSON_OPTION(given.json),
+	{0},
+};
+/* clang-format on */
+
+static const struct cli_command command = {.name = "calibrate",
+	.arguments = "DATA",
+	.about = "measures the costs of steps, copies and slow memory on this machine",
+	.examples = examples,
+	.options = options,
+	.least = 1,
+	.most = 1};
 int cli_calibrate(int argc, char **argv)
 {
+	const struct neap_train_options defaults = NEAP_TRAIN_OPTIONS_INIT;
+	struct neap_calibrate_options *o = &given.o;
 	struct cli_progress bar;
-	struct neap_train_options defaults = NEAP_TRAIN_OPTIONS_INIT;
-	struct neap_calibrate_options o = {.size = sizeof o,
-		.net = defaults.net,
-		.loss = defaults.loss,
-		.rates = defaults.rates,
-		.batch = defaults.batch,
-		.progress = on_progress,
-		.user = &bar};
-	struct cli_net_choices choices = {0};
-	const char *out = NULL, *data[1];
-	int64_t seed = 1;
-	int json = 0;
-	cli_net_choices_from(&choices, &o.net);
-	/* clang-format off */
-	const struct cli_option options[] = {
-		CLI_NET_OPTIONS(o.net, choices),
-		CLI_LOSS_OPTIONS(o.loss, o.rates),
-		CLI_SLOW_OPTIONS(o.sweep),
-		CLI_BATCH_OPTIONS(o, seed),
-		CLI_GROUP("Measurement and output"),
-		{.name = "timed", .kind = CLI_INT, .into = &o.timed, .argument = "N",
-			.help = "steps to time (default 256)", .low = 1, .high = 1e9},
-		{.name = "repeats", .kind = CLI_COUNT, .into = &o.repeats, .argument = "N",
-			.help = "repetitions of each measurement, of which the median is reported (default 9)", .low = 1,
-			.high = 99},
-		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &out, .argument = "FILE",
-			.help = "write a chain file for 'neap plan' and 'neap train' (default: none)"},
-		CLI_JSON_OPTION(json),
-		{0},
-	};
-	/* clang-format on */
-	const struct cli_command command = {.name = "calibrate",
-		.arguments = "DATA",
-		.about = "measures the costs of steps, copies and slow memory on this machine",
-		.examples = examples,
-		.options = options,
-		.least = 1,
-		.most = 1};
+	const char *data[1];
+
+	o->net = defaults.net;
+	o->loss = defaults.loss;
+	o->rates = defaults.rates;
+	o->batch = defaults.batch;
+	o->progress = on_progress;
+	o->user = &bar;
+	cli_net_choices_from(&given.choices, &o->net);
 	int parsed = cli_parse(&command, argc, argv, data);
 
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
 	if (cli_refuse_run(data[0], "calibrate") != CLI_DONE)
 		return CLI_USAGE;
-	o.data = data[0];
-	o.seed = o.net.seed = (uint64_t)seed;
-	int code = cli_net_choices_into(&o.net, &choices, "calibrate");
-	return code == CLI_DONE ? run(&o, out, json) : code;
+	o->data = data[0];
+	o->seed = o->net.seed = (uint64_t)given.seed;
+	int code = cli_net_choices_into(&o->net, &given.choices, "calibrate");
+	return code == CLI_DONE ? run(o, given.out, given.json) : code;
 }

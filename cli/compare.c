@@ -217,20 +217,8 @@ static void json_tiers(struct neap__json *to, const struct neap_compare_result *
 	neap__json_end(to, ']');
 }
 
-static int print_json(
-	const struct neap_compare_options *o, const struct neap_compare_result *result)
+static void json_chain(struct neap__json *to, const struct neap_chain *c)
 {
-	const struct neap_chain *c = &result->problem.chain;
-	struct neap__json report = {0}, *to = &report;
-	struct neap_machine machine = {.size = sizeof machine};
-
-	neap_machine_describe(&machine);
-	neap__json_begin(to, NULL, '{');
-	neap__json_text(to, "isa", machine.isa);
-	neap__json_text(to, "data", o->data);
-	neap__json_int(to, "batch", result->batch);
-	neap__json_int(to, "steps", result->steps);
-	neap__json_bytes(to, "budget", result->memory);
 	neap__json_begin(to, "chain", '{');
 	neap__json_bytes(to, "state", c->state);
 	neap__json_bytes(to, "adjoint", c->adjoint);
@@ -246,6 +234,22 @@ static int print_json(
 	neap__json_number(to, "backward", c->backward);
 	neap__json_number(to, "call", c->call);
 	neap__json_end(to, '}');
+}
+
+static int print_json(
+	const struct neap_compare_options *o, const struct neap_compare_result *result)
+{
+	struct neap__json report = {0}, *to = &report;
+	struct neap_machine machine = {.size = sizeof machine};
+
+	neap_machine_describe(&machine);
+	neap__json_begin(to, NULL, '{');
+	neap__json_text(to, "isa", machine.isa);
+	neap__json_text(to, "data", o->data);
+	neap__json_int(to, "batch", result->batch);
+	neap__json_int(to, "steps", result->steps);
+	neap__json_bytes(to, "budget", result->memory);
+	json_chain(to, &result->problem.chain);
 	json_tiers(to, result);
 	neap__json_bytes(to, "data_bytes", result->data_bytes);
 	neap__json_bytes(to, "input_bytes", result->data_bytes);

@@ -118,56 +118,63 @@ static int print_text(const struct neap_eval_result *r, int of_characters)
 	return cli_finish("eval");
 }
 
+/* The command line, which the options fill. */
+static struct {
+	struct neap_eval_options o;
+	struct cli_given_model model;
+	int json;
+} given = {.o = {.size = sizeof given.o}};
+
+/* clang-format off */
+static const struct cli_option options[] = {
+	CLI_EVAL_OPTIONS(given.o, given.model),
+	CLI_GROUP("Output"),
+	{.name = "json", .kind = CLI_FLAG, .into = &given.json,
+		.help = "print one JSON object on standard output, including the answer to each "
+			"sample"},
+	{0},
+};
+/* clang-format on */
+
+static const struct cli_command command = {.name = "eval",
+	.arguments = "RUN DATA",
+	.about = "evaluates a trained network: accuracy, confusion matrix and firing "
+		 "rates. DATA is "
+		 "a data set, or a text (text:FILE)",
+	.examples = examples,
+	.options = options,
+	.least = 0,
+	.most = 2};
 int cli_eval(int argc, char **argv)
 {
 	struct evaluating evaluating = {0};
-	struct neap_eval_options o = {.size = sizeof o,
-		.progress = on_progress,
-		.advanced = on_advanced,
-		.user = &evaluating,
-		.say = cli_say_line};
+	struct neap_eval_options *o = &given.o;
 	struct neap_eval_result result = {.size = sizeof result};
-	struct cli_given_model given = {0};
 	const char *named[2];
-	int json = 0;
-	/* clang-format off */
-	const struct cli_option options[] = {
-		CLI_EVAL_OPTIONS(o, given),
-		CLI_GROUP("Output"),
-		{.name = "json", .kind = CLI_FLAG, .into = &json,
-			.help = "print one JSON object on standard output, including the answer to each "
-				"sample"},
-		{0},
-	};
-	/* clang-format on */
-	const struct cli_command command = {.name = "eval",
-		.arguments = "RUN DATA",
-		.about = "evaluates a trained network: accuracy, confusion matrix and firing "
-			 "rates. DATA is "
-			 "a data set, or a text (text:FILE)",
-		.examples = examples,
-		.options = options,
-		.least = 0,
-		.most = 2};
+
+	o->progress = on_progress;
+	o->advanced = on_advanced;
+	o->user = &evaluating;
+	o->say = cli_say_line;
 	int parsed = cli_parse(&command, argc, argv, named);
 
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
-	int code = cli_take_model(&o, &given, parsed, 0, named, "eval");
+	int code = cli_take_model(o, &given.model, parsed, 0, named, "eval");
 	if (code != CLI_DONE)
 		return code;
-	if (json)
-		o.answered = on_answer;
-	o.peers = cli_peers();
+	if (given.json)
+		o->answered = on_answer;
+	o->peers = cli_peers();
 	cli_catch_signals();
 	cli_progress_start(&evaluating.bar, "eval", "samples");
 	neap__json_begin(&evaluating.answers, NULL, '[');
-	int rc = neap_eval(&result, &o);
+	int rc = neap_eval(&result, o);
 	neap__json_end(&evaluating.answers, ']');
 	cli_progress_clear(&evaluating.bar);
-	code = rc < 0 ? cli_fail("eval", rc)
-	       : json ? print_json(&result, &evaluating.answers, is_of_characters(&o, &result))
-		      : print_text(&result, is_of_characters(&o, &result));
+	code = rc < 0	    ? cli_fail("eval", rc)
+	       : given.json ? print_json(&result, &evaluating.answers, is_of_characters(o, &result))
+			    : print_text(&result, is_of_characters(o, &result));
 	neap__json_free(&evaluating.answers);
 	neap_eval_result_free(&result);
 	return code;

@@ -27,19 +27,14 @@ static const char examples[] =
 	"  neap plan --steps 1000 --state 64K --tape 16K --memory 64M --advance 40us \\\n"
 	"      --backward 120us --ranks 16 --parameters 630000 --batch 4096 --group 16\n";
 
-static int print_json(const struct cli_plans *plans, const struct cli_ranks *ranks)
+static void json_chain(struct neap__json *to, const struct neap_chain *c, const char *file)
 {
-	const struct neap_chain *c = &plans->problem->chain;
-	struct neap__json report = {0}, *to = &report;
-	int rc = CLI_DONE;
-
-	neap__json_begin(to, NULL, '{');
 	neap__json_begin(to, "chain", '{');
 	neap__json_int(to, "steps", c->steps);
 	if (c->join)
 		neap__json_int(to, "join", c->join);
-	if (plans->file)
-		neap__json_text(to, "file", plans->file);
+	if (file)
+		neap__json_text(to, "file", file);
 	if (!c->stages) {
 		neap__json_bytes(to, "state", c->state);
 		neap__json_bytes(to, "tape", c->tape);
@@ -59,6 +54,15 @@ static int print_json(const struct cli_plans *plans, const struct cli_ranks *ran
 			neap__json_number(to, "last", c->last);
 	}
 	neap__json_end(to, '}');
+}
+
+static int print_json(const struct cli_plans *plans, const struct cli_ranks *ranks)
+{
+	struct neap__json report = {0}, *to = &report;
+	int rc = CLI_DONE;
+
+	neap__json_begin(to, NULL, '{');
+	json_chain(to, &plans->problem->chain, plans->file);
 	neap__json_bytes(to, "budget", plans->problem->memory);
 	neap__json_begin(to, "plans", '[');
 	for (int i = 0; i < plans->count && rc == CLI_DONE; i++) {

@@ -64,21 +64,14 @@ static int set_steps(struct cli_question *q)
 	return CLI_DONE;
 }
 
-int cli_question_complete(struct cli_question *q)
+/* CLI_DONE, or one line about sizes that are missing or do not go together. */
+static int check_sizes(const struct cli_question *q)
 {
 	static const struct {
 		int given;
 		const char *name;
 	} needed[] = {{CLI_GIVEN_MEMORY, "--memory"}, {CLI_GIVEN_STATE, "--state"},
 		{CLI_GIVEN_TAPE, "--tape"}};
-
-	q->problem.size = sizeof q->problem;
-	int rc = q->file		     ? complete_from_file(q)
-		 : q->given[CLI_GIVEN_STEPS] ? set_steps(q)
-					     : CLI_DONE;
-	if (q->file || rc != CLI_DONE)
-		return rc;
-	struct neap_chain *chain = &q->problem.chain;
 	int classic = q->given[CLI_GIVEN_SLOTS];
 
 	if (!q->given[CLI_GIVEN_STEPS])
@@ -98,6 +91,25 @@ int cli_question_complete(struct cli_question *q)
 				"%s is missing: pass --memory, --state and --tape, such as "
 				"--memory 64M --state 64K --tape 16K, or --slots instead",
 				needed[i].name);
+	if (q->given[CLI_GIVEN_REPLAY] && !q->given[CLI_GIVEN_LOG])
+		return cli_usage("plan", "--replay has no effect without --log. Pass the size of a "
+					 "log, or remove --replay");
+	return CLI_DONE;
+}
+
+int cli_question_complete(struct cli_question *q)
+{
+	q->problem.size = sizeof q->problem;
+	int rc = q->file		     ? complete_from_file(q)
+		 : q->given[CLI_GIVEN_STEPS] ? set_steps(q)
+					     : CLI_DONE;
+	if (!q->file && rc == CLI_DONE)
+		rc = check_sizes(q);
+	if (q->file || rc != CLI_DONE)
+		return rc;
+	struct neap_chain *chain = &q->problem.chain;
+	int classic = q->given[CLI_GIVEN_SLOTS];
+
 	if (classic) {
 		chain->flags |= NEAP_CHAIN_CLASSIC;
 		chain->state = 1;
@@ -111,9 +123,6 @@ int cli_question_complete(struct cli_question *q)
 	}
 	if (!q->given[CLI_GIVEN_RECORD])
 		chain->record = chain->advance;
-	if (q->given[CLI_GIVEN_REPLAY] && !q->given[CLI_GIVEN_LOG])
-		return cli_usage("plan", "--replay has no effect without --log. Pass the size of a "
-					 "log, or remove --replay");
 	if (!q->given[CLI_GIVEN_REPLAY])
 		chain->replay = q->given[CLI_GIVEN_LOG] ? chain->record : 0;
 	return add_tiers(q, classic);

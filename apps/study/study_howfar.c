@@ -461,9 +461,8 @@ static void add_runs(struct neap__study *s)
 	}
 }
 
-static int draw(struct neap__study *study)
+static void add_table(struct neap__study *study)
 {
-	struct neap__figure f;
 	uint64_t memory = 0, narrow = 0;
 	const double longest = most_steps(study), widest = 32 * NARROW;
 
@@ -490,29 +489,46 @@ static int draw(struct neap__study *study)
 		add_times(study, "units", strategies[i], NARROW, widest);
 		neap__text_add(&study->report, "\n");
 	}
-	add_claims(study);
-	add_runs(study);
-	neap__figure_begin(&f, "howfar");
+}
+
+/* Sizes that a budget allows against the overhead: longer sequences (0) or larger nets (1). */
+static void draw_panels(struct neap__study *study, struct neap__figure *f)
+{
+	uint64_t memory = 0;
+
 	for (int wide = 0; wide < 2; wide++) {
-		neap__figure_panel(&f,
+		neap__figure_panel(f,
 			wide ? "Largest net in a fixed budget, planned"
 			     : "Longest sequence in a fixed budget, planned",
 			"overhead allowed (%)",
 			wide ? "units, relative to store-all" : "steps, relative to store-all",
 			NEAP__LOG_Y);
 		for (int i = 0; strategies[i]; i++) {
-			neap__figure_series(&f, strategies[i], 0, NULL, NEAP__MARKS | NEAP__LINE);
+			neap__figure_series(f, strategies[i], 0, NULL, NEAP__MARKS | NEAP__LINE);
 			for (size_t k = 0; k < sizeof allowed / sizeof allowed[0]; k++) {
 				double size = reached(study, wide ? "units" : "steps",
 					strategies[i], allowed[k], &memory);
 				if (size > 0)
-					neap__figure_xy(&f, 100 * allowed[k],
+					neap__figure_xy(f, 100 * allowed[k],
 						size / (wide ? NARROW : short_steps(study)));
 			}
 		}
 	}
+}
+
+static int draw(struct neap__study *study)
+{
+	struct neap__figure f;
+	uint64_t memory = 0;
+	const double longest = most_steps(study);
 	const char *best = "none";
 	double most = 0, automatic = 0;
+
+	add_table(study);
+	add_claims(study);
+	add_runs(study);
+	neap__figure_begin(&f, "howfar");
+	draw_panels(study, &f);
 	for (int i = 0; strategies[i]; i++) {
 		double times = reached(study, "steps", strategies[i], allowed[0], &memory) /
 			       short_steps(study);

@@ -85,6 +85,29 @@ static int row_of(const struct neap__study *study, int last)
 	return found;
 }
 
+/* A row of the table for each point of `double`, and the formula's curve. */
+static void add_points(struct neap__study *study, struct neap__figure *f)
+{
+	for (int i = 0; i < neap__points_count(study->points); i++) {
+		double s = neap__row_number(study, i, "state"),
+		       a = neap__row_number(study, i, "tape");
+		double r = neap__row_number(study, i, "remote_chunk");
+		double formula = (2 * sqrt(r * s * a) + s) / MIB;
+		if (!neap__row_is(study, i, "strategy", "double"))
+			continue;
+		neap__figure_xy(f, r, formula);
+		neap__text_add(&study->report,
+			"| %s | %s | %.3f MiB | %.3f MiB | %.2f MiB | %.3g ms | %.3g ms | %.1f%% "
+			"|\n",
+			neap__row_text(study, i, "remote_chunk"), neap__row_text(study, i, "chunk"),
+			neap__row_number(study, i, "peak_measured") / MIB, formula,
+			neap__row_number(study, i, "slow_bytes") / MIB,
+			1e3 * neap__row_number(study, i, "seconds"),
+			1e3 * neap__row_number(study, i, "predicted"),
+			100 * neap__row_number(study, i, "overhead"));
+	}
+}
+
 static int draw(struct neap__study *study)
 {
 	struct neap__figure f;
@@ -101,24 +124,7 @@ static int draw(struct neap__study *study)
 	neap__figure_panel(&f, "Peak of fast memory", "steps per remote chunk", "MiB",
 		NEAP__LOG_X | NEAP__LOG_Y);
 	neap__figure_series(&f, NULL, 0, "2 sqrt(R S A) + S", NEAP__LINE | NEAP__DASHED);
-	for (int i = 0; i < neap__points_count(study->points); i++) {
-		double s = neap__row_number(study, i, "state"),
-		       a = neap__row_number(study, i, "tape");
-		double r = neap__row_number(study, i, "remote_chunk");
-		double formula = (2 * sqrt(r * s * a) + s) / MIB;
-		if (!neap__row_is(study, i, "strategy", "double"))
-			continue;
-		neap__figure_xy(&f, r, formula);
-		neap__text_add(&study->report,
-			"| %s | %s | %.3f MiB | %.3f MiB | %.2f MiB | %.3g ms | %.3g ms | %.1f%% "
-			"|\n",
-			neap__row_text(study, i, "remote_chunk"), neap__row_text(study, i, "chunk"),
-			neap__row_number(study, i, "peak_measured") / MIB, formula,
-			neap__row_number(study, i, "slow_bytes") / MIB,
-			1e3 * neap__row_number(study, i, "seconds"),
-			1e3 * neap__row_number(study, i, "predicted"),
-			100 * neap__row_number(study, i, "overhead"));
-	}
+	add_points(study, &f);
 	series(study, &f, "peak_bytes", MIB, "double, planned", NEAP__LINE);
 	series(study, &f, "peak_measured", MIB, "double, measured", NEAP__MARKS);
 	neap__figure_panel(&f, "Time of a batch", "steps per remote chunk", "milliseconds",

@@ -72,11 +72,27 @@ static void series(struct neap__study *study, struct neap__figure *f, const char
 				neap__row_number(study, i, column) / MIB);
 }
 
-static int draw(struct neap__study *study)
+static void draw_panels(struct neap__study *study, struct neap__figure *f)
 {
 	static const char *const names[] = {"bptt", "double"};
-	struct neap__figure f;
 	char title[80];
+
+	for (int i = 0; i < TASKS; i++) {
+		snprintf(title, sizeof title, "T = %lld, batches of %d", (long long)tasks[i].steps,
+			tasks[i].batch);
+		neap__figure_panel(
+			f, title, "units N", "fast memory (MiB)", NEAP__LOG_X | NEAP__LOG_Y);
+		for (int k = 0; k < 2; k++) {
+			series(study, f, names[k], tasks[i].steps, "peak_bytes", "", NEAP__LINE);
+			series(study, f, names[k], tasks[i].steps, "peak_measured",
+				k ? NULL : "bptt (store-all)", NEAP__MARKS);
+		}
+	}
+}
+
+static int draw(struct neap__study *study)
+{
+	struct neap__figure f;
 	double share[2] = {INFINITY, 0}, at[2][2] = {{0}}; /* least, most; steps and units */
 
 	neap__text_add(&study->report,
@@ -102,17 +118,7 @@ static int draw(struct neap__study *study)
 			}
 	}
 	neap__figure_begin(&f, "sizes");
-	for (int i = 0; i < TASKS; i++) {
-		snprintf(title, sizeof title, "T = %lld, batches of %d", (long long)tasks[i].steps,
-			tasks[i].batch);
-		neap__figure_panel(
-			&f, title, "units N", "fast memory (MiB)", NEAP__LOG_X | NEAP__LOG_Y);
-		for (int k = 0; k < 2; k++) {
-			series(study, &f, names[k], tasks[i].steps, "peak_bytes", "", NEAP__LINE);
-			series(study, &f, names[k], tasks[i].steps, "peak_measured",
-				k ? NULL : "bptt (store-all)", NEAP__MARKS);
-		}
-	}
+	draw_panels(study, &f);
 	return neap__study_figure(study, &f,
 		"`double` needs %.1f%% (T = %g, N = %g) to %.1f%% (T = %g, N = %g) of the memory "
 		"of "
