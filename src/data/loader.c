@@ -181,6 +181,28 @@ static int start_thread(struct neap_loader *loader)
 		   : 0;
 }
 
+/* Takes the options of a loader; what follows from them. */
+static void take_options(struct neap_loader *loader, const struct neap_loader_options *o)
+{
+	struct neap_dataset *set = loader->set;
+
+	loader->options = *o;
+	loader->augment = (struct neap__augment){
+		.options = o->augment, .inputs = set->info.inputs, .dt = o->dt, .seed = o->seed};
+	loader->count = o->index ? o->count : set->info.samples;
+	loader->batches = (loader->count - 1) / o->batch + 1;
+	loader->source = (struct neap__source){.set = set,
+		.batch = most_of(loader),
+		.inputs = set->info.inputs,
+		.dt = set->info.steps ? 1 : o->dt,
+		.augment = neap__augment_used(&o->augment) ? &loader->augment : NULL,
+		.steps = o->steps,
+		.whole_bytes =
+			o->whole_bytes > o->window_bytes / 2 ? o->whole_bytes : o->window_bytes / 2,
+		.cancel = &loader->cancel,
+		.events = &loader->events};
+}
+
 int neap_loader_open(struct neap_loader **out, struct neap_dataset *set,
 	const struct neap_loader_options *options)
 {
@@ -195,21 +217,7 @@ int neap_loader_open(struct neap_loader **out, struct neap_dataset *set,
 	if (!loader)
 		return neap__fail_errno(ENOMEM, "loading '%s'", set->name);
 	loader->set = set;
-	loader->options = o;
-	loader->augment = (struct neap__augment){
-		.options = o.augment, .inputs = set->info.inputs, .dt = o.dt, .seed = o.seed};
-	loader->count = o.index ? o.count : set->info.samples;
-	loader->batches = (loader->count - 1) / o.batch + 1;
-	loader->source = (struct neap__source){.set = set,
-		.batch = most_of(loader),
-		.inputs = set->info.inputs,
-		.dt = set->info.steps ? 1 : o.dt,
-		.augment = neap__augment_used(&o.augment) ? &loader->augment : NULL,
-		.steps = o.steps,
-		.whole_bytes =
-			o.whole_bytes > o.window_bytes / 2 ? o.whole_bytes : o.window_bytes / 2,
-		.cancel = &loader->cancel,
-		.events = &loader->events};
+	take_options(loader, &o);
 	loader->order = malloc((size_t)loader->count * sizeof *loader->order);
 	int rc = loader->order ? 0 : -ENOMEM;
 	for (int i = 0; rc == 0 && i < 2; i++)

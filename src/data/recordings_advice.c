@@ -112,6 +112,25 @@ static void find_classes(char *room, size_t size, const char *dir, const char *c
 			above, neap__quoted(above));
 }
 
+/* The line about a table that probably lists labels instead of values; 0: it does not. `list`: a
+ * table of labels beside it, or empty. */
+static int refuse_labels(const char *path, const char *dir, const char *list)
+{
+	if (list[0])
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' is not in a subfolder of '%s' that names its class, but '%s' lists "
+			"labels for the files. Pass it: --labels %s",
+			path, dir, list, neap__quoted(list));
+	if (strcasestr(path + strlen(dir), "label") || strcasestr(path + strlen(dir), "meta"))
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' is not in a subfolder of '%s' that names its class. If it lists "
+			"labels, its first column must have the names of the "
+			"files, which it has not for most of them: correct it and pass --labels "
+			"%s, or move it out of '%s'",
+			path, dir, neap__quoted(path), dir);
+	return 0;
+}
+
 int neap__recordings_no_class(const struct neap__recordings *all, const char *path, const char *dir,
 	const char *const *endings)
 {
@@ -128,19 +147,8 @@ int neap__recordings_no_class(const struct neap__recordings *all, const char *pa
 		neap__print(advice, sizeof advice,
 			". If '%s' lists file,class per line, this shell command sorts copies: %s",
 			table, sort);
-	if (is_table && table[0])
-		return neap__fail(NEAP_EUSAGE,
-			"'%s' is not in a subfolder of '%s' that names its class, but '%s' lists "
-			"labels for the files. Pass it: --labels %s",
-			path, dir, table, neap__quoted(table));
-	if (is_table &&
-		(strcasestr(path + strlen(dir), "label") || strcasestr(path + strlen(dir), "meta")))
-		return neap__fail(NEAP_EUSAGE,
-			"'%s' is not in a subfolder of '%s' that names its class. If it lists "
-			"labels, its first column must have the names of the "
-			"files, which it has not for most of them: correct it and pass --labels "
-			"%s, or move it out of '%s'",
-			path, dir, neap__quoted(path), dir);
+	if (is_table)
+		NEAP_TRY(refuse_labels(path, dir, table));
 	find_classes(above, sizeof above, dir, endings);
 	if (is_table)
 		neap__print(use, sizeof use,

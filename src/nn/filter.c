@@ -165,27 +165,35 @@ static int64_t steps_along(const struct neap__layer *layer, int axis, int size)
 	return room < 0 ? 0 : room / layer->stride[axis] + 1;
 }
 
+/* Checks the keys of a convolution over the plane `in`, which has high x wide sums. */
+static int check_conv(
+	const struct neap__layer *layer, const struct neap__plane *in, int64_t high, int64_t wide)
+{
+	if (layer->channels < 1)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: conv of layer %d needs the number of its channels, such as "
+			"channels=16",
+			layer->index);
+	if (in->channels % layer->groups || layer->channels % layer->groups)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: groups=%d of layer %d must divide the %d channels that it receives "
+			"and its own %d",
+			layer->groups, layer->index, in->channels, layer->channels);
+	if (high < 1 || wide < 1)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: conv=%dx%d of layer %d is larger than the %dx%d units that it "
+			"receives. Reduce it, or increase pad",
+			layer->conv[0], layer->conv[1], layer->index, in->height, in->width);
+	return 0;
+}
+
 static int settle_conv(struct neap__layer *layer)
 {
 	struct neap__plane in = neap__pooled_plane(layer);
 	int64_t high = steps_along(layer, 0, in.height), wide = steps_along(layer, 1, in.width);
 	int64_t rows = (int64_t)in.channels * layer->conv[0] * layer->conv[1];
 
-	if (layer->channels < 1)
-		return neap__fail(NEAP_EUSAGE,
-			"--net: conv of layer %d needs the number of its channels, such as "
-			"channels=16",
-			layer->index);
-	if (in.channels % layer->groups || layer->channels % layer->groups)
-		return neap__fail(NEAP_EUSAGE,
-			"--net: groups=%d of layer %d must divide the %d channels that it receives "
-			"and its own %d",
-			layer->groups, layer->index, in.channels, layer->channels);
-	if (high < 1 || wide < 1)
-		return neap__fail(NEAP_EUSAGE,
-			"--net: conv=%dx%d of layer %d is larger than the %dx%d units that it "
-			"receives. Reduce it, or increase pad",
-			layer->conv[0], layer->conv[1], layer->index, in.height, in.width);
+	NEAP_TRY(check_conv(layer, &in, high, wide));
 	int is_max = layer->conv_pool.size[0] && layer->conv_pool.by == NEAP__POOL_MAX;
 	if (is_max && high * wide > NEAP__UNITS_MOST / layer->channels)
 		return neap__fail(NEAP_EUSAGE,

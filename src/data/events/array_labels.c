@@ -161,13 +161,13 @@ static int check_classes(const struct labels *s, const struct neap_event_options
 		s->columns->path, o->classes, options->nclasses);
 }
 
-/* Numbers of the classes of all samples. */
-static int read_labels(struct labels *s, const struct neap_event_options *options)
+/* Names of classes: those of the file, or the given ones. */
+static int read_classes(struct labels *s, const struct neap_event_options *options)
 {
 	struct neap__event_source *o = s->source;
 	struct neap__column column;
-	int64_t n = 0;
 	int there = s->columns->find(s->columns, "classes", &column);
+
 	if (there < 0)
 		return there;
 	if (there) {
@@ -176,15 +176,25 @@ static int read_labels(struct labels *s, const struct neap_event_options *option
 			s->columns, "classes", MOST_CLASSES, &o->class_name, &o->classes));
 		NEAP_TRY(check_classes(s, options));
 	}
-	if (options->classes && !o->class_name) {
-		o->class_name = calloc((size_t)options->nclasses + 1, sizeof *o->class_name);
-		for (; o->class_name && o->classes < options->nclasses; o->classes++)
-			if (!(o->class_name[o->classes] = strdup(options->classes[o->classes])))
-				break;
-		if (!o->class_name || o->classes < options->nclasses)
-			return neap__fail_errno(ENOMEM, "'%s'", s->columns->path);
-	}
-	there = s->columns->find(s->columns, "labels", &column);
+	if (!options->classes || o->class_name)
+		return 0;
+	o->class_name = calloc((size_t)options->nclasses + 1, sizeof *o->class_name);
+	for (; o->class_name && o->classes < options->nclasses; o->classes++)
+		if (!(o->class_name[o->classes] = strdup(options->classes[o->classes])))
+			break;
+	return o->class_name && o->classes == options->nclasses
+		       ? 0
+		       : neap__fail_errno(ENOMEM, "'%s'", s->columns->path);
+}
+
+/* Numbers of the classes of all samples. */
+static int read_labels(struct labels *s, const struct neap_event_options *options)
+{
+	struct neap__event_source *o = s->source;
+	struct neap__column column;
+	int64_t n = 0;
+	NEAP_TRY(read_classes(s, options));
+	int there = s->columns->find(s->columns, "labels", &column);
 	if (there < 0)
 		return there;
 	if (there == 0)

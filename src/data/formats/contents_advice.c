@@ -115,6 +115,24 @@ static int advise_targets(char *room, size_t size, const struct neap__contents *
 	return 1;
 }
 
+/* Adds what the shape of the inputs leaves open. */
+static void add_doubts(char *room, size_t size, const struct neap__content *x, const char *path)
+{
+	if (x->object && !x->name[0])
+		neap__print(room, size,
+			". If the objects are events of a sensor: neap encode %s --out FILE.h5",
+			neap__quoted(path));
+	if (x->dims > 3)
+		neap__print(room, size,
+			". If it is one recording of %lld steps, write .reshape(1, %lld, -1)",
+			(long long)x->size[0], (long long)x->size[0]);
+	if (x->dims == 2 && !x->object)
+		neap__print(room, size,
+			". Each row of x is a series of %lld steps; for %lld features in one step, "
+			"save x[:, None]",
+			(long long)x->size[1], (long long)x->size[1]);
+}
+
 /* Python that saves inputs, and targets if there are any, under the names that are read. */
 static void advise_numbers(
 	char *room, size_t size, const struct neap__contents *c, const char *path)
@@ -155,19 +173,8 @@ static void advise_numbers(
 			y ? ""
 			  : ", where y has a class or numbers for each sample; for predict and "
 			    "--next-step, leave out y=y");
-	if (n < size && x->object && !x->name[0])
-		neap__print(room + n, size - n,
-			". If the objects are events of a sensor: neap encode %s --out FILE.h5",
-			neap__quoted(path));
-	if (n < size && x->dims > 3)
-		neap__print(room + n, size - n,
-			". If it is one recording of %lld steps, write .reshape(1, %lld, -1)",
-			(long long)x->size[0], (long long)x->size[0]);
-	if (n < size && x->dims == 2 && !x->object)
-		neap__print(room + n, size - n,
-			". Each row of x is a series of %lld steps; for %lld features in one step, "
-			"save x[:, None]",
-			(long long)x->size[1], (long long)x->size[1]);
+	if (n < size)
+		add_doubts(room + n, size - n, x, path);
 }
 
 /* Files of a folder that each have the steps of one recording: the command that stacks them. Two

@@ -68,55 +68,60 @@ static int refuse_other(const struct neap__h5_file *file)
 					   : neap__recordings_wrong_file(path);
 }
 
-int neap__h5_open(struct neap__h5_file *file, const char *path)
+/* Checks that the open file is a regular one, and HDF5 by its first bytes. */
+static int check_kind(struct neap__h5_file *file)
 {
+	const char *path = file->path;
 	struct stat st;
+
+	if (fstat(file->fd, &st) < 0)
+		return neap__fail_errno(errno, "cannot read '%s'", path);
+	if (S_ISDIR(st.st_mode))
+		return neap__fail(-EISDIR, "'%s' is a folder. Pass a file in it", path);
+	if (!S_ISREG(st.st_mode))
+		return neap__fail(NEAP_EFORMAT, "'%s' is not a regular file", path);
+	file->bytes = (uint64_t)st.st_size;
+	return H5Fis_hdf5(path) > 0 ? 0 : refuse_other(file);
+}
+
+/* Opens the file in HDF5, and reads the sizes of its addresses and lengths. */
+static int open_hdf5(struct neap__h5_file *file)
+{
+	hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation;
 	hsize_t user_block = 0;
-	hid_t access = -1, creation = -1;
 	int rc = 0;
 
-	memset(file, 0, sizeof *file);
-	file->id = -1;
-	file->path = path;
-	file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (file->fd < 0)
-		return neap__missing_file(errno, path);
-	if (fstat(file->fd, &st) < 0) {
-		rc = neap__fail_errno(errno, "cannot read '%s'", path);
-		goto out;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		rc = S_ISDIR(st.st_mode)
-			     ? neap__fail(-EISDIR, "'%s' is a folder. Pass a file in it", path)
-			     : neap__fail(NEAP_EFORMAT, "'%s' is not a regular file", path);
-		goto out;
-	}
-	file->bytes = (uint64_t)st.st_size;
-	if (H5Fis_hdf5(path) <= 0) {
-		rc = refuse_other(file);
-		goto out;
-	}
-	access = H5Pcreate(H5P_FILE_ACCESS);
 	H5Pset_file_locking(access, 0, 1); /* read only: some file systems have no locks */
-	file->id = H5Fopen(path, H5F_ACC_RDONLY, access);
-	if (file->id < 0) {
-		rc = neap__fail(NEAP_EFORMAT,
+	file->id = H5Fopen(file->path, H5F_ACC_RDONLY, access);
+	if (access >= 0)
+		H5Pclose(access);
+	if (file->id < 0)
+		return neap__fail(NEAP_EFORMAT,
 			"'%s' is damaged or truncated: HDF5 cannot open it. Copy or write it again",
-			path);
-		goto out;
-	}
+			file->path);
 	creation = H5Fget_create_plist(file->id);
 	if (creation < 0 || H5Pget_sizes(creation, &file->address_bytes, &file->length_bytes) < 0 ||
 		H5Pget_userblock(creation, &user_block) < 0 || user_block != 0 ||
 		file->address_bytes > 8 || file->length_bytes > 8)
 		rc = neap__fail(NEAP_EFORMAT,
 			"'%s' has a user block or unusual address sizes. Rewrite it with h5repack",
-			path);
-out:
+			file->path);
 	if (creation >= 0)
 		H5Pclose(creation);
-	if (access >= 0)
-		H5Pclose(access);
+	return rc;
+}
+
+int neap__h5_open(struct neap__h5_file *file, const char *path)
+{
+	memset(file, 0, sizeof *file);
+	file->id = -1;
+	file->path = path;
+	file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (file->fd < 0)
+		return neap__missing_file(errno, path);
+	int rc = check_kind(file);
+	if (rc == 0)
+		rc = open_hdf5(file);
 	if (rc < 0)
 		neap__h5_close(file);
 	return rc;

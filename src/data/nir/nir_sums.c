@@ -142,30 +142,11 @@ static int hand_on(struct neap__nir_sums *s, int from, int to)
 	return changed;
 }
 
-/* Hands sizes on along edges until nothing changes; nodes that say none are as large as what
- * enters. */
-static int find_sizes(struct neap__nir_sums *s)
+/* Checks that all nodes have sizes, of which an edge joins equal ones. */
+static int check_graph_sizes(const struct neap__nir_sums *s)
 {
 	const struct neap__nir_graph *g = s->graph;
-	int changed = 1;
 
-	for (int i = 0; i < g->nodes; i++) {
-		s->size[i] = own_size(s, i);
-		if (s->size[i] < 0)
-			return NEAP_EFORMAT;
-		if (s->size[i] > UNITS_MOST)
-			return refuse(s, i, "has more than 65536 units");
-		if (g->node[i].type == NEAP__NIR_INPUT)
-			s->image[i] = neap__nir_input_image(neap__nir_param(&g->node[i], "shape"));
-	}
-	while (changed) {
-		changed = 0;
-		for (int e = 0; e < g->edges; e++) {
-			int handed = hand_on(s, g->edge[e].from, g->edge[e].to);
-			NEAP_TRY(handed);
-			changed |= handed;
-		}
-	}
 	for (int i = 0; i < g->nodes; i++) {
 		const struct neap__nir_array *bias = neap__nir_param(&g->node[i], "bias");
 		int is_filter = neap__nir_is_filter(g->node[i].type);
@@ -191,6 +172,33 @@ static int find_sizes(struct neap__nir_sums *s)
 				(long long)wants, g->node[to].name);
 	}
 	return 0;
+}
+
+/* Hands sizes on along edges until nothing changes; nodes that say none are as large as what
+ * enters. */
+static int find_sizes(struct neap__nir_sums *s)
+{
+	const struct neap__nir_graph *g = s->graph;
+	int changed = 1;
+
+	for (int i = 0; i < g->nodes; i++) {
+		s->size[i] = own_size(s, i);
+		if (s->size[i] < 0)
+			return NEAP_EFORMAT;
+		if (s->size[i] > UNITS_MOST)
+			return refuse(s, i, "has more than 65536 units");
+		if (g->node[i].type == NEAP__NIR_INPUT)
+			s->image[i] = neap__nir_input_image(neap__nir_param(&g->node[i], "shape"));
+	}
+	while (changed) {
+		changed = 0;
+		for (int e = 0; e < g->edges; e++) {
+			int handed = hand_on(s, g->edge[e].from, g->edge[e].to);
+			NEAP_TRY(handed);
+			changed |= handed;
+		}
+	}
+	return check_graph_sizes(s);
 }
 
 static void free_term(struct neap__nir_term *term)
@@ -322,6 +330,36 @@ static int pass_filter(struct neap__nir_sums *s, int node, const struct neap__ni
 	return pass_scale(s, node, from, NULL, to);
 }
 
+/* Row `i` of n x m weights times those of a term (NULL: one to one). */
+static void multiply_row(double *row, int64_t i, const struct neap__nir_array *w, int64_t m,
+	const struct neap__nir_term *from)
+{
+	int64_t columns = from->columns;
+
+	if (!from->weight) {
+		memcpy(row, w->data + i * columns, (size_t)columns * sizeof *row);
+		return;
+	}
+	for (int64_t k = 0; k < m; k++) {
+		double factor = w->data[i * m + k];
+		const double *in = from->weight + k * columns;
+		for (int64_t j = 0; factor != 0 && j < columns; j++)
+			row[j] += factor * in[j];
+	}
+}
+
+/* Row `i` of a term behind factors of each unit, one of all or none (1). */
+static void scale_row(double *row, int64_t i, const struct neap__nir_array *scale,
+	const struct neap__nir_term *from)
+{
+	double factor = scale->data ? scale->data[scale->count > 1 ? i : 0] : 1;
+
+	if (!from->weight)
+		row[i] = factor;
+	for (int64_t j = 0; from->weight && j < from->columns; j++)
+		row[j] = factor * from->weight[i * from->columns + j];
+}
+
 /* A copy of a term behind n x m weights (NULL: none) or behind factors of each unit (NULL: 1). */
 static int pass_term(struct neap__nir_sums *s, int node, const struct neap__nir_term *from,
 	int64_t m, struct neap__nir_term *to)
@@ -354,23 +392,10 @@ static int pass_term(struct neap__nir_sums *s, int node, const struct neap__nir_
 		return no_memory(s);
 	for (int64_t i = 0; i < rows; i++) {
 		double *row = to->weight + i * columns;
-		if (w->data && !from->weight) {
-			memcpy(row, w->data + i * columns, (size_t)columns * sizeof *row);
-			continue;
-		}
-		for (int64_t k = 0; w->data && k < m; k++) {
-			double factor = w->data[i * m + k];
-			const double *in = from->weight + k * columns;
-			for (int64_t j = 0; factor != 0 && j < columns; j++)
-				row[j] += factor * in[j];
-		}
 		if (w->data)
-			continue;
-		double factor = scale->data ? scale->data[scale->count > 1 ? i : 0] : 1;
-		if (!from->weight)
-			row[i] = factor;
-		for (int64_t j = 0; from->weight && j < columns; j++)
-			row[j] = factor * from->weight[i * columns + j];
+			multiply_row(row, i, w, m, from);
+		else
+			scale_row(row, i, scale, from);
 	}
 	return 0;
 }

@@ -151,41 +151,49 @@ static int are_swapped(const struct neap__table *t)
 	return fits;
 }
 
-int neap__sample_ids_see(const struct neap__table *t, void **seen)
+/* The line about a sample that is in rows above already, with other samples between; `class` there
+ * and `label` here. */
+static int refuse_again(const struct neap__table *t, const char *class, const char *label)
 {
-	const char *label = t->targets == 1 ? t->target[0] : "";
 	char command[NEAP__ROWS_COMMAND], other[NEAP__ROWS_COMMAND];
-	size_t bytes = strlen(t->sample) + 1;
-	char **found = tfind(t->sample, seen, by_text), *copy;
 	double number;
-	if (found && strchr(t->sample, '.') && neap__table_number(&number, t->sample) == 0)
+
+	if (strchr(t->sample, '.') && neap__table_number(&number, t->sample) == 0)
 		return neap__table_wrong(t,
 			"sample '%.60s' is in rows above already, and is a number with a fraction, "
 			"so column '%.60s' of --sample-column probably does not name the samples. "
 			"Pass the column that does",
 			t->sample, t->options->sample_column);
-	if (found && strcmp(*found + bytes, label) != 0 && are_swapped(t))
+	if (strcmp(class, label) != 0 && are_swapped(t))
 		return neap__table_wrong(t,
 			"sample '%.60s' has the class '%.60s' here, but '%.60s' in rows above, "
 			"and each class is in one sample and one block of rows, so the two "
 			"columns are probably swapped. Pass --sample-column %.60s --target %.60s",
-			t->sample, label, *found + bytes, neap__word(t->options->targets),
+			t->sample, label, class, neap__word(t->options->targets),
 			neap__word(t->options->sample_column));
-	if (found && strcmp(*found + bytes, label) != 0)
+	if (strcmp(class, label) != 0)
 		return neap__table_wrong(t,
 			"sample '%.60s' has the class '%.60s' here, but '%.60s' in rows above, "
 			"with "
 			"other samples between. If the names of the samples restart in each "
 			"class, add the class to them: %s. " SCATTERED,
-			t->sample, label, *found + bytes, add_class(other, t, t->csv.path),
+			t->sample, label, class, add_class(other, t, t->csv.path),
 			sort_rows(command, t));
+	return neap__table_wrong(t,
+		"sample '%.60s' is in rows above already, with other samples "
+		"between. " SCATTERED ". If each block of rows is a different sample, number the "
+		"blocks: %s",
+		t->sample, sort_rows(command, t), number_blocks(other, t));
+}
+
+int neap__sample_ids_see(const struct neap__table *t, void **seen)
+{
+	const char *label = t->targets == 1 ? t->target[0] : "";
+	size_t bytes = strlen(t->sample) + 1;
+	char **found = tfind(t->sample, seen, by_text), *copy;
+
 	if (found)
-		return neap__table_wrong(t,
-			"sample '%.60s' is in rows above already, with other samples "
-			"between. " SCATTERED
-			". If each block of rows is a different sample, number the "
-			"blocks: %s",
-			t->sample, sort_rows(command, t), number_blocks(other, t));
+		return refuse_again(t, *found + bytes, label);
 	copy = malloc(bytes + strlen(label) + 1);
 	if (copy) {
 		memcpy(copy, t->sample, bytes);

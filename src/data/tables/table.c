@@ -165,6 +165,38 @@ static int no_rows(const char *path, int is_left_out)
 		path);
 }
 
+/* Checks that at most one column names the samples. */
+static int check_ids(const struct neap__table *t)
+{
+	int ids = 0;
+
+	for (int64_t i = 0; i < t->columns; i++)
+		ids += t->role[i] == NEAP__COLUMN_SAMPLE;
+	if (ids < 2)
+		return 0;
+	return neap__fail(NEAP_EUSAGE,
+		"--sample-column: '%s' are %d columns, but one names the samples. Add a column "
+		"to the table that joins them, such as P1-2, and pass its name; --drop ignores "
+		"the others",
+		t->options->sample_column, ids);
+}
+
+/* Checks the number of features. */
+static int check_features(const struct neap__table *t)
+{
+	char advice[NEAP__DETAIL_BYTES];
+
+	if (t->features < 1 && t->files.count > 1 && neap__table_of_texts(advice, sizeof advice, t))
+		return neap__fail(
+			NEAP_EFORMAT, "'%s' has no columns of features. %s", t->csv.path, advice);
+	if (t->features < 1 || t->features > MOST_FEATURES)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' has %d columns of features; there must be between 1 and 65536. Check "
+			"--target, --sample-column and --drop",
+			t->csv.path, t->features);
+	return 0;
+}
+
 /* Finds what the columns are from the first row of the first file. */
 static int find_columns(struct neap__table *t)
 {
@@ -184,31 +216,13 @@ static int find_columns(struct neap__table *t)
 	if (t->header)
 		NEAP_TRY(keep_names(t));
 	NEAP_TRY(assign(t, o->sample_column, NEAP__COLUMN_SAMPLE, "--sample-column"));
-	int ids = 0;
-	for (int64_t i = 0; i < t->columns; i++)
-		ids += t->role[i] == NEAP__COLUMN_SAMPLE;
-	if (ids > 1)
-		return neap__fail(NEAP_EUSAGE,
-			"--sample-column: '%s' are %d columns, but one names the samples. Add a "
-			"column "
-			"to the table that joins them, such as P1-2, and pass its name; --drop "
-			"ignores "
-			"the others",
-			o->sample_column, ids);
+	NEAP_TRY(check_ids(t));
 	NEAP_TRY(assign(t, o->targets, NEAP__COLUMN_TARGET, "--target"));
 	NEAP_TRY(assign(t, o->dropped, NEAP__COLUMN_DROPPED, "--drop"));
 	for (int64_t i = 0; i < t->columns; i++)
 		if (t->role[i] == NEAP__COLUMN_FEATURE)
 			t->place[i] = t->features++;
-	char advice[NEAP__DETAIL_BYTES];
-	if (t->features < 1 && t->files.count > 1 && neap__table_of_texts(advice, sizeof advice, t))
-		return neap__fail(
-			NEAP_EFORMAT, "'%s' has no columns of features. %s", t->csv.path, advice);
-	if (t->features < 1 || t->features > MOST_FEATURES)
-		return neap__fail(NEAP_EFORMAT,
-			"'%s' has %d columns of features; there must be between 1 and 65536. Check "
-			"--target, --sample-column and --drop",
-			t->csv.path, t->features);
+	NEAP_TRY(check_features(t));
 	t->counts = !t->header && (counts_from(t, 0) || counts_from(t, 1));
 	t->value = calloc((size_t)t->features, sizeof *t->value);
 	t->target = calloc((size_t)t->targets + 1, sizeof *t->target);
