@@ -306,21 +306,15 @@ static int another_round(const struct neap_compare_options *o, int done, int rep
 	       (!(o->seconds > 0) || done < ROUNDS_LEAST || neap__seconds() - begun < o->seconds);
 }
 
-/* Runs the strategies in turns, so that a machine that slows down for a while slows all alike. */
-static int measure(struct neap__comparison *c, struct candidate *candidates, int repeats)
+/* Runs the strategies in turns, so that a machine that slows down for a while slows all alike.
+ * Returns the number of rounds. */
+static int run_rounds(struct neap__comparison *c, struct candidate *candidates, int repeats)
 {
 	const struct neap_compare_options *o = c->options;
-	int count = c->result->runs_count, done = 0, rounds = 0;
-	char line[NEAP__TAKEN_TEXT];
-
-	/* Before the first pass, which would last. */
-	if (o->say && neap__late_doubt(line, c->one.set, 0))
-		o->say(o->user, line);
-	NEAP_TRY(make_traces(c, candidates));
-	NEAP_TRY(neap__pace_probe_run(c));
-	NEAP_TRY(prepare_all(c, candidates));
 	const double begun = neap__seconds();
-	for (int r = 0; another_round(o, r, repeats, begun); r++, rounds++) {
+	int count = c->result->runs_count, done = 0, r;
+
+	for (r = 0; another_round(o, r, repeats, begun); r++) {
 		for (int i = 0; i < count; i++, done++) {
 			const char *name = candidates[i].as.strategy;
 			c->name = name;
@@ -333,6 +327,13 @@ static int measure(struct neap__comparison *c, struct candidate *candidates, int
 					&candidates[i].run[r]));
 		}
 	}
+	return r;
+}
+
+/* What the rounds show, of each run and compared with the reference. */
+static void summarise_all(struct neap__comparison *c, struct candidate *candidates, int rounds)
+{
+	int count = c->result->runs_count;
 	/* Before runs are sorted by seconds. */
 	const struct neap_compare_run *first = c->result->runs;
 	const int has_reference = count > 0 && first->reference && first->ran;
@@ -349,6 +350,23 @@ static int measure(struct neap__comparison *c, struct candidate *candidates, int
 			run->problem = *neap_sweep_problem(candidates[i].sweep);
 		}
 	}
+}
+
+static int measure(struct neap__comparison *c, struct candidate *candidates, int repeats)
+{
+	const struct neap_compare_options *o = c->options;
+	char line[NEAP__TAKEN_TEXT];
+
+	/* Before the first pass, which would last. */
+	if (o->say && neap__late_doubt(line, c->one.set, 0))
+		o->say(o->user, line);
+	NEAP_TRY(make_traces(c, candidates));
+	NEAP_TRY(neap__pace_probe_run(c));
+	NEAP_TRY(prepare_all(c, candidates));
+	int rounds = run_rounds(c, candidates, repeats);
+	NEAP_TRY(rounds);
+	summarise_all(c, candidates, rounds);
+	int done = rounds * c->result->runs_count;
 	if (o->progress)
 		o->progress(o->user, NULL, done, done);
 	return 0;

@@ -238,6 +238,22 @@ int neap__write_file(const char *path, const void *data, size_t bytes)
 	return neap__atomic_file_commit(file);
 }
 
+/* Reads `size` bytes. 0 or -errno. */
+static int read_all(int fd, char *buffer, size_t size, const char *path)
+{
+	size_t got = 0;
+
+	while (got < size) {
+		ssize_t n = read(fd, buffer + got, size - got);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return neap__fail_errno(n < 0 ? errno : EIO, "cannot read '%s'", path);
+		got += (size_t)n;
+	}
+	return 0;
+}
+
 int neap__read_file(char **data, size_t *bytes, const char *path, size_t limit)
 {
 	int rc = 0;
@@ -259,22 +275,15 @@ int neap__read_file(char **data, size_t *bytes, const char *path, size_t limit)
 			(long long)st.st_size, limit);
 		goto out;
 	}
-	size_t size = (size_t)st.st_size, got = 0;
+	size_t size = (size_t)st.st_size;
 	buffer = malloc(size + 1);
 	if (!buffer) {
 		rc = neap__fail_errno(ENOMEM, "cannot read '%s'", path);
 		goto out;
 	}
-	while (got < size) {
-		ssize_t n = read(fd, buffer + got, size - got);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			rc = neap__fail_errno(n < 0 ? errno : EIO, "cannot read '%s'", path);
-			goto out;
-		}
-		got += (size_t)n;
-	}
+	rc = read_all(fd, buffer, size, path);
+	if (rc < 0)
+		goto out;
 	buffer[size] = '\0';
 	*data = buffer;
 	*bytes = size;

@@ -128,6 +128,27 @@ static int join_batch(struct neap__trainer *trainer)
 	return neap_net_turn(trainer->net, NULL, adjoint, &loss);
 }
 
+/* Moves the weights along the gradient of a batch, whose results are in *found. */
+static int update_weights(struct neap__trainer *trainer, const struct neap_net_result *found)
+{
+	struct neap__counters *c = &trainer->counters;
+	double norm;
+
+	if (!isfinite(found->loss))
+		return diverged(trainer, "loss", found->loss, c->update);
+	NEAP_TRY(neap__clip(&norm, trainer->net, trainer->options.clip, trainer->ranks.peers));
+	if (!isfinite(norm))
+		return diverged(trainer, "gradient norm", norm, c->update);
+	int64_t finite = neap__optimizer_step(
+		&trainer->optimizer, trainer->net, rate_of(trainer, c->update), c->update + 1);
+	if (finite < 0)
+		return (int)finite;
+	NEAP_TRY(neap__ranks_least(&trainer->ranks, &finite, 1));
+	if (!finite)
+		return diverged(trainer, "largest weight", INFINITY, c->update + 1);
+	return neap__rank_weights(trainer);
+}
+
 static int train_batch(struct neap__trainer *trainer, const struct neap_batch *given)
 {
 	struct neap__counters *c = &trainer->counters;
@@ -156,21 +177,7 @@ static int train_batch(struct neap__trainer *trainer, const struct neap_batch *g
 	NEAP_TRY(rc);
 	NEAP_TRY(neap_net_end(trainer->net));
 	neap_net_get_result(trainer->net, &found);
-	if (!isfinite(found.loss))
-		return diverged(trainer, "loss", found.loss, c->update);
-	double norm;
-	NEAP_TRY(neap__clip(&norm, trainer->net, trainer->options.clip, trainer->ranks.peers));
-	if (!isfinite(norm))
-		return diverged(trainer, "gradient norm", norm, c->update);
-	double rate = rate_of(trainer, c->update);
-	int64_t finite =
-		neap__optimizer_step(&trainer->optimizer, trainer->net, rate, c->update + 1);
-	if (finite < 0)
-		return (int)finite;
-	NEAP_TRY(neap__ranks_least(&trainer->ranks, &finite, 1));
-	if (!finite)
-		return diverged(trainer, "largest weight", INFINITY, c->update + 1);
-	NEAP_TRY(neap__rank_weights(trainer));
+	NEAP_TRY(update_weights(trainer, &found));
 	add_sums(c, &found, batch->of > 0 ? batch->of : batch->size);
 	c->batch++;
 	c->update++;
@@ -351,6 +358,31 @@ static double energy_of(struct neap__trainer *trainer)
 	return now.joules - before;
 }
 
+/* Takes an epoch as the best, whose model is kept. */
+static int keep_best(struct neap__trainer *trainer)
+{
+	struct neap__counters *c = &trainer->counters;
+	const struct neap_eval_result *validation = &trainer->result->validation;
+
+	c->best_epoch = c->epoch;
+	c->best_validation = validation->judged > 0 ? validation->accuracy : 0;
+	c->best_loss = validation->loss;
+	return neap__ranks_root(&trainer->ranks) ? save_model(trainer) : 0;
+}
+
+/* Notes about the first epoch, and about the last; `before`: the loss of the epoch before. */
+static void say_doubts(struct neap__trainer *trainer, double before, double validation_loss)
+{
+	const struct neap_train_result *r = trainer->result;
+
+	if (trainer->counters.epoch == 1)
+		neap__activity_say(trainer, r->validation.rates);
+	if (trainer->counters.epoch != trainer->options.epochs)
+		return;
+	neap__doubts_say_constant(trainer, r->train_accuracy, r->train_loss, validation_loss);
+	neap__doubts_say_falling(trainer, before, r->train_loss, r->train_accuracy);
+}
+
 /*
  * Writes model and metrics before the snapshot. If the run is killed in between, it resumes from
  * the snapshot before and does the end of the epoch again, to the same bits.
@@ -376,12 +408,8 @@ static int end_epoch(struct neap__trainer *trainer, double samples)
 	int chooses = neap__chooses_best(trainer);
 	progress.best = chooses && is_best(trainer, &r->validation);
 	c->epoch++;
-	if (progress.best || !chooses) {
-		c->best_epoch = c->epoch;
-		c->best_validation = r->validation.judged > 0 ? r->validation.accuracy : 0;
-		c->best_loss = r->validation.loss;
-		rc = is_root ? save_model(trainer) : 0;
-	}
+	if (progress.best || !chooses)
+		rc = keep_best(trainer);
 	double joules = energy_of(trainer);
 	if (rc == 0 && is_root)
 		rc = neap__metrics_add(trainer, progress.learning_rate, &r->validation, joules);
@@ -394,13 +422,7 @@ static int end_epoch(struct neap__trainer *trainer, double samples)
 	NEAP_TRY(neap__ranks_agree(&trainer->ranks, is_root ? neap__run_json_write(trainer) : 0));
 	int stops = is_stopped(trainer, &progress);
 	NEAP_TRY(stops);
-	if (c->epoch == 1)
-		neap__activity_say(trainer, r->validation.rates);
-	if (c->epoch == o->epochs)
-		neap__doubts_say_constant(
-			trainer, r->train_accuracy, r->train_loss, progress.validation_loss);
-	if (c->epoch == o->epochs)
-		neap__doubts_say_falling(trainer, before, r->train_loss, r->train_accuracy);
+	say_doubts(trainer, before, progress.validation_loss);
 	return stops && c->epoch < o->epochs ? interrupted(trainer) : 0;
 }
 

@@ -257,18 +257,12 @@ static int create(struct neap_net **net, const struct neap_net_options *options,
 	return neap_net_create(net, &here);
 }
 
-int neap__model_open(struct neap_net **net, struct neap_net_options *options, int64_t *max_steps,
-	const struct neap__safetensors *file, int threads, const char *device, int compile_cells)
+/* The net of a model's settings, without its weights; NEAP_EFORMAT: the settings have no sense. */
+static int make_net(struct neap_net **net, struct neap_net_options *options, const json_t *json,
+	const struct neap__safetensors *file, int threads, const char *device)
 {
-	const char *text = neap__safetensors_meta(file, "neap.net");
-	const char *cut = neap__safetensors_meta(file, "neap.max_steps");
-	json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-
-	if (!json)
-		return neap__fail(NEAP_EFORMAT,
-			"its metadata does not describe a network. Pass model.safetensors or "
-			"last.safetensors of 'neap train', or a NIR graph");
 	int rc = neap__settings_take_net(options, json);
+
 	if (rc == 0 && neap__cell_program_reads(options->spec))
 		rc = neap__fail(NEAP_EFORMAT,
 			"its network '%.60s' names a cell file instead of containing its text; the "
@@ -282,8 +276,21 @@ int neap__model_open(struct neap_net **net, struct neap_net_options *options, in
 			options->math = NEAP_MATH_EXACT;
 		rc = create(net, options, device);
 	}
-	if (rc == NEAP_EUSAGE) /* nonsense in a file is the file's fault */
-		rc = NEAP_EFORMAT;
+	return rc == NEAP_EUSAGE ? NEAP_EFORMAT : rc; /* nonsense in a file is the file's fault */
+}
+
+int neap__model_open(struct neap_net **net, struct neap_net_options *options, int64_t *max_steps,
+	const struct neap__safetensors *file, int threads, const char *device, int compile_cells)
+{
+	const char *text = neap__safetensors_meta(file, "neap.net");
+	const char *cut = neap__safetensors_meta(file, "neap.max_steps");
+	json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+
+	if (!json)
+		return neap__fail(NEAP_EFORMAT,
+			"its metadata does not describe a network. Pass model.safetensors or "
+			"last.safetensors of 'neap train', or a NIR graph");
+	int rc = make_net(net, options, json, file, threads, device);
 	if (rc == 0 && compile_cells && (rc = neap__cells_compile(*net)) < 0) {
 		neap_net_free(*net);
 		*net = NULL;

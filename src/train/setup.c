@@ -443,6 +443,31 @@ static void keep_chosen(struct neap_net_options *o, const struct neap_net *net)
 		o->threshold = neap__cell_threshold(cell);
 }
 
+/* Makes the net, with the weights that the run begins with. */
+static int make_net(struct neap__trainer *trainer, const struct neap__rule *rule)
+{
+	struct neap_train_options *o = &trainer->options;
+	const struct neap_peers *peers = trainer->ranks.peers;
+	struct neap_net_options net = o->net;
+	char device[NEAP__DEVICE_NAME];
+	int goes_on = o->resume && trainer->has_snapshot;
+
+	net.threads = neap__ranks_threads(&trainer->ranks, net.threads);
+	net.device = neap__on_device_of_rank(device, net.device, trainer->ranks.local);
+	NEAP_TRY(neap_net_create(&trainer->net, &net));
+	keep_chosen(&o->net, trainer->net);
+	if (!o->from && !goes_on)
+		NEAP_TRY(neap__initial_gain(trainer));
+	NEAP_TRY(neap__input_doubts_look(trainer));
+	NEAP_TRY(take_from(trainer));
+	if (o->readout_gain < 0)
+		NEAP_TRY(neap__readout_gain_choose(trainer, rule));
+	neap__readout_gain(trainer, !goes_on && (!o->from || o->fresh_readout));
+	if (peers)
+		neap__net_keep_slice(trainer->net, peers->rank, peers->count);
+	return 0;
+}
+
 int neap__setup(struct neap__trainer *trainer)
 {
 	struct neap_train_options *o = &trainer->options;
@@ -465,23 +490,7 @@ int neap__setup(struct neap__trainer *trainer)
 	if (o->net.seed == 0)
 		o->net.seed = o->seed;
 	NEAP_TRY(open_data(trainer));
-	struct neap_net_options net = o->net;
-	net.threads = neap__ranks_threads(&trainer->ranks, net.threads);
-	char device[NEAP__DEVICE_NAME];
-	net.device = neap__on_device_of_rank(device, net.device, trainer->ranks.local);
-	NEAP_TRY(neap_net_create(&trainer->net, &net));
-	keep_chosen(&o->net, trainer->net);
-	if (!o->from && !(o->resume && trainer->has_snapshot))
-		NEAP_TRY(neap__initial_gain(trainer));
-	NEAP_TRY(neap__input_doubts_look(trainer));
-	NEAP_TRY(take_from(trainer));
-	if (o->readout_gain < 0)
-		NEAP_TRY(neap__readout_gain_choose(trainer, rule));
-	neap__readout_gain(
-		trainer, !(o->resume && trainer->has_snapshot) && (!o->from || o->fresh_readout));
-	if (trainer->ranks.peers)
-		neap__net_keep_slice(
-			trainer->net, trainer->ranks.peers->rank, trainer->ranks.peers->count);
+	NEAP_TRY(make_net(trainer, rule));
 	NEAP_TRY(neap__optimizer_init(&trainer->optimizer, rule, &settings, trainer->net));
 	trainer->result->optimizer_bytes = trainer->optimizer.bytes;
 	if (!trainer->ranks.peers) /* which add up gradients of the host */

@@ -64,6 +64,24 @@ static void take_views(const struct neap_net *net, struct neap__group *group,
 	}
 }
 
+/* Room for max pooling. */
+static void take_pool(
+	const struct neap_net *net, struct neap__group *group, struct neap__bump *from, int samples)
+{
+	uint64_t pooling = net->pools_most ? (uint64_t)samples : 0;
+	int widest = net->options.inputs > net->widest ? net->options.inputs : net->widest;
+
+	group->pool.most = net->pools_most > widest ? net->pools_most : widest;
+	uint64_t most = (uint64_t)group->pool.most;
+	group->pool.ids = neap__bump_take(from, pooling * most, sizeof *group->pool.ids);
+	group->pool.values = neap__bump_take(from, pooling * most, net->ops->real);
+	group->pool.best =
+		neap__bump_take(from, (uint64_t)net->pools_most, sizeof *group->pool.best);
+	group->pool.into =
+		neap__bump_take(from, (uint64_t)net->pools_of_unit, sizeof *group->pool.into);
+	group->pool.products = neap__bump_take(from, (uint64_t)net->pools_of_unit, net->ops->real);
+}
+
 static void take_group(
 	const struct neap_net *net, struct neap__group *group, struct neap__bump *from, int samples)
 {
@@ -96,17 +114,7 @@ static void take_group(
 	uint64_t late = net->has_delays ? (uint64_t)samples : 0;
 	group->late.ids = neap__bump_take(from, late * net->widest, sizeof *group->late.ids);
 	group->late.values = neap__bump_take(from, late, net->row_bytes);
-	uint64_t pooling = net->pools_most ? (uint64_t)samples : 0;
-	int widest = net->options.inputs > net->widest ? net->options.inputs : net->widest;
-	group->pool.most = net->pools_most > widest ? net->pools_most : widest;
-	uint64_t most = (uint64_t)group->pool.most;
-	group->pool.ids = neap__bump_take(from, pooling * most, sizeof *group->pool.ids);
-	group->pool.values = neap__bump_take(from, pooling * most, bytes);
-	group->pool.best =
-		neap__bump_take(from, (uint64_t)net->pools_most, sizeof *group->pool.best);
-	group->pool.into =
-		neap__bump_take(from, (uint64_t)net->pools_of_unit, sizeof *group->pool.into);
-	group->pool.products = neap__bump_take(from, (uint64_t)net->pools_of_unit, bytes);
+	take_pool(net, group, from, samples);
 	group->room = samples;
 	for (int parity = 0; parity < 2; parity++)
 		take_lists(net, group, from, parity, samples);

@@ -76,12 +76,11 @@ static int operands_of(const struct neap__cell_instruction *i)
 	return neap__cell_operands((enum neap__cell_op)op);
 }
 
-/* Finds what operands are, the stages of values, and which of them are needed and where. */
-static void resolve(struct writer *w)
+/* Finds what operands are, and the stages of values. */
+static void find_operands(struct writer *w)
 {
 	struct cell_operand now[NEAP__CELL_REGISTERS] = {{0}};
 
-	w->stages = 1;
 	for (int k = 0; k < w->count; k++) {
 		const struct neap__cell_instruction *i = &w->instruction[k];
 		const uint16_t code[] = {i->a, i->b, i->c};
@@ -101,6 +100,12 @@ static void resolve(struct writer *w)
 			now[i->to] = i->op == NEAP__CELL_CONST ? w->operand[k][0]
 							       : (struct cell_operand){VALUE, k};
 	}
+}
+
+/* Finds which values are needed, and how many stages these have. */
+static void find_needed(struct writer *w)
+{
+	w->stages = 1;
 	for (int k = w->count - 1; k >= 0; k--)
 		for (int o = 0; w->needed[k] && o < operands_of(&w->instruction[k]); o++)
 			if (w->operand[k][o].kind == VALUE)
@@ -108,6 +113,11 @@ static void resolve(struct writer *w)
 	for (int k = 0; k < w->count; k++)
 		if (w->needed[k] && w->stage[k] >= w->stages)
 			w->stages = w->stage[k] + 1;
+}
+
+/* Finds the rows and constants that are read, and the values that a later stage reads. */
+static void find_reads(struct writer *w)
+{
 	for (int k = 0; k < w->count; k++) {
 		const struct neap__cell_instruction *i = &w->instruction[k];
 		int at = is_store(i) ? w->stages - 1 : w->stage[k];
@@ -122,6 +132,13 @@ static void resolve(struct writer *w)
 				w->crosses[s.number] |= w->stage[s.number] < at;
 		}
 	}
+}
+
+static void resolve(struct writer *w)
+{
+	find_operands(w);
+	find_needed(w);
+	find_reads(w);
 }
 
 #define ADD(...) neap__text_add(w->text, __VA_ARGS__)

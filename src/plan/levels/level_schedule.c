@@ -341,6 +341,15 @@ static int add_states(uint64_t *bytes, int64_t states, uint64_t state)
 	       neap__add_u64(bytes, *bytes, more) || *bytes > INT64_MAX;
 }
 
+/* Adds a tier's traffic to its use. 0: the bytes are too many. */
+static int add_traffic(
+	struct neap_tier_use *use, const struct neap__level_traffic *x, uint64_t state)
+{
+	return !add_states(&use->peak_bytes, x->peak, state) &&
+	       !add_states(&use->written, x->written, state) &&
+	       !add_states(&use->read, x->read, state);
+}
+
 void neap__level_schedule_plan(struct neap_plan *plan, const struct neap_problem *problem,
 	int64_t advanced, const struct neap__level_traffic *traffic, int count)
 {
@@ -362,16 +371,13 @@ void neap__level_schedule_plan(struct neap_plan *plan, const struct neap_problem
 		}
 		if (x->written == 0)
 			continue;
-		struct neap_tier_use *use = &plan->tiers[x->tier - 1];
 		long double costs = (long double)(x->written + x->read) *
 				    neap_tier_lost(&problem->tiers[x->tier - 1], c->state);
 		lost += costs;
 		stall += time - costs;
 		tier = tier ? tier : x->tier;
 		staging += problem->tiers[x->tier - 1].staging;
-		if (add_states(&use->peak_bytes, x->peak, c->state) ||
-			add_states(&use->written, x->written, c->state) ||
-			add_states(&use->read, x->read, c->state)) {
+		if (!add_traffic(&plan->tiers[x->tier - 1], x, c->state)) {
 			memset(plan->tiers, 0, sizeof plan->tiers);
 			neap__refuse(plan, 0, "more than 2^63 bytes travel");
 			return;

@@ -443,6 +443,27 @@ static int add_feed(
 	return 0;
 }
 
+/* Adds the biases that enter node `node` to those of its layer. */
+static int add_biases(const struct nir_making *m, struct neap__nir_layer *l, int node)
+{
+	const struct neap__nir_sum *sum = &m->sums->sum[node];
+
+	for (int64_t i = 0; sum->bias && i < l->n; i++) {
+		if (!l->bias && !(l->bias = calloc((size_t)l->n, sizeof *l->bias)))
+			return neap__fail_errno(ENOMEM, "'%s'", m->sums->path);
+		l->bias[i] += sum->bias[i];
+	}
+	const struct neap__nir_filter *conv = neap__nir_conv(l);
+	for (int64_t i = 0; conv && l->bias && i < l->n; i++) {
+		int64_t channel = l->n / conv->to.channels;
+		if (l->bias[i] != l->bias[i / channel * channel])
+			return refuse(m->sums, node,
+				"follows a convolution, but its biases differ between units of a "
+				"channel; neap has one per channel");
+	}
+	return 0;
+}
+
 /* Fills in what enters a layer, once all layers have their numbers. */
 static int feed_layer(struct nir_making *m, struct neap__nir_layer *l)
 {
@@ -476,20 +497,7 @@ static int feed_layer(struct nir_making *m, struct neap__nir_layer *l)
 	}
 	if (l->feeds == 0 || (l->node >= 0 && l->feed[0].layer > l - m->chain->layer))
 		return refuse(m->sums, node, "has no input except itself and nodes after it");
-	for (int64_t i = 0; sum->bias && i < l->n; i++) {
-		if (!l->bias && !(l->bias = calloc((size_t)l->n, sizeof *l->bias)))
-			return neap__fail_errno(ENOMEM, "'%s'", m->sums->path);
-		l->bias[i] += sum->bias[i];
-	}
-	const struct neap__nir_filter *conv = neap__nir_conv(l);
-	for (int64_t i = 0; conv && l->bias && i < l->n; i++) {
-		int64_t channel = l->n / conv->to.channels;
-		if (l->bias[i] != l->bias[i / channel * channel])
-			return refuse(m->sums, node,
-				"follows a convolution, but its biases differ between units of a "
-				"channel; neap has one per channel");
-	}
-	return 0;
+	return add_biases(m, l, node);
 }
 
 static int is_identity(const struct neap__nir_sum *sum)
