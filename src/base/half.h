@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* half.h: float16 (IEEE 754 binary16) as double, exactly; a float's bits, and the float of bits. */
+/* half.h: float16 (IEEE 754 binary16) as double, exactly; the bits of a float or double, and back.
+ */
 #ifndef NEAP_BASE_HALF_H
 #define NEAP_BASE_HALF_H
 
@@ -26,6 +27,20 @@ static inline uint32_t neap__float_bits(float x)
 static inline float neap__bits_float(uint32_t bits)
 {
 	float x;
+	memcpy(&x, &bits, sizeof x);
+	return x;
+}
+
+static inline uint64_t neap__double_bits(double x)
+{
+	uint64_t bits;
+	memcpy(&bits, &x, sizeof bits);
+	return bits;
+}
+
+static inline double neap__bits_double(uint64_t bits)
+{
+	double x;
 	memcpy(&x, &bits, sizeof x);
 	return x;
 }

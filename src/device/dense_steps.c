@@ -35,6 +35,12 @@ LAUNCH_EITHER(dense_backward)
 LAUNCH_EITHER(outer_products)
 #undef LAUNCH_EITHER
 
+/* The end of the block of steps in which the range begins. */
+static int block_end(const struct dense_range *r)
+{
+	return r->t0 / DEVICE_BLOCK_STEPS * DEVICE_BLOCK_STEPS + DEVICE_BLOCK_STEPS;
+}
+
 /* Numbers of a step of all samples, of which a sample has `width`. */
 static size_t step_of(const struct dense_range *r, int width)
 {
@@ -345,42 +351,48 @@ static int readout_back(const struct dense_range *r)
 	return neap__launch_dense_readout_back(r->on, &a);
 }
 
-/* The gradient of the first layer's weights, which events enter. */
-static int add_events(const struct dense_range *r)
+/* Adds to the gradient of one tensor by rows. */
+static int add_rows(const struct dense_range *r, const struct neap__device_gradient *tensor)
 {
-	const struct neap__layer *layer = &r->net->net->layers[0];
-	const struct neap__param *t = &r->net->net->tensors[layer->weight];
-	int end = r->t0 / DEVICE_BLOCK_STEPS * DEVICE_BLOCK_STEPS + DEVICE_BLOCK_STEPS;
-	struct input_rows_arguments rows = {.batch = r->net->batch,
-		.t1 = r->t1,
-		.t0 = r->t0,
-		.block_end = end,
-		.rows = r->room->input_rows};
 	struct gradient_rows_arguments a = {.batch = r->net->batch,
 		.t1 = r->t1,
 		.t0 = r->t0,
-		.block_end = end,
+		.block_end = block_end(r),
 		.fold = r->t0 % DEVICE_BLOCK_STEPS == 0,
 		.tensors = 1,
-		.blocks = (int)t->rows * r->net->groups,
-		.threads = neap__device_threads((int)t->columns)};
+		.blocks = tensor->rows * r->net->groups,
+		.threads = neap__device_threads(tensor->columns),
+		.tensor = {*tensor}};
+
+	return neap__launch_gradient_rows(r->on, &a);
+}
+
+/* The gradient of the first layer's weights, which events enter. */
+static int add_events(const struct dense_range *r)
+{
+	int tensor = r->net->net->layers[0].weight;
+	const struct neap__param *t = &r->net->net->tensors[tensor];
+	struct input_rows_arguments rows = {.batch = r->net->batch,
+		.t1 = r->t1,
+		.t0 = r->t0,
+		.block_end = block_end(r),
+		.rows = r->room->input_rows};
 
 	if (t->is_frozen)
 		return 0;
-	a.tensor[0] = (struct neap__device_gradient){.rows = (int)t->rows,
-		.columns = (int)t->columns,
-		.width = r->net->dense[0].sums,
-		.factor = (float)t->factor,
-		.count = (int)t->count,
-		.row_start = r->room->row_start[layer->weight],
-		.column = r->room->column[layer->weight],
-		.currents = r->room->currents[0],
-		.bits = r->room->input_rows,
-		.part = r->room->part[layer->weight],
-		.total = r->room->total[layer->weight]};
 	NEAP_TRY(r->on->clear(r->on->user, r->room->row_bits, r->room->row_bytes));
 	NEAP_TRY(neap__launch_input_rows(r->on, &rows));
-	return neap__launch_gradient_rows(r->on, &a);
+	return add_rows(r, &(struct neap__device_gradient){.rows = (int)t->rows,
+				   .columns = (int)t->columns,
+				   .width = r->net->dense[0].sums,
+				   .factor = (float)t->factor,
+				   .count = (int)t->count,
+				   .row_start = r->room->row_start[tensor],
+				   .column = r->room->column[tensor],
+				   .currents = r->room->currents[0],
+				   .bits = r->room->input_rows,
+				   .part = r->room->part[tensor],
+				   .total = r->room->total[tensor]});
 }
 
 /* The gradient of the readout's decay, if it learns: the sum of the terms of all steps. */
@@ -388,26 +400,16 @@ static int add_decay(const struct dense_range *r)
 {
 	const struct neap__layer *layer = &r->net->net->layers[r->net->layers];
 	int tensor = layer->leaks[NEAP__MEMBRANE_LEAK].tensor;
-	int end = r->t0 / DEVICE_BLOCK_STEPS * DEVICE_BLOCK_STEPS + DEVICE_BLOCK_STEPS;
-	struct gradient_rows_arguments a = {.batch = r->net->batch,
-		.t1 = r->t1,
-		.t0 = r->t0,
-		.block_end = end,
-		.fold = r->t0 % DEVICE_BLOCK_STEPS == 0,
-		.tensors = 1,
-		.blocks = r->net->groups,
-		.threads = neap__device_threads(layer->n)};
 
 	if (!r->net->readout.learned || r->net->net->tensors[tensor].is_frozen)
 		return 0;
-	a.tensor[0] = (struct neap__device_gradient){.rows = 1,
-		.columns = layer->n,
-		.width = layer->n,
-		.factor = (float)r->net->net->tensors[tensor].factor,
-		.currents = r->room->leak_terms[DEVICE_LEAKS * r->net->layers],
-		.part = r->room->part[tensor],
-		.total = r->room->total[tensor]};
-	return neap__launch_gradient_rows(r->on, &a);
+	return add_rows(r, &(struct neap__device_gradient){.rows = 1,
+				   .columns = layer->n,
+				   .width = layer->n,
+				   .factor = (float)r->net->net->tensors[tensor].factor,
+				   .currents = r->room->leak_terms[DEVICE_LEAKS * r->net->layers],
+				   .part = r->room->part[tensor],
+				   .total = r->room->total[tensor]});
 }
 
 /* Launches what is in `a`, and empties it. */
@@ -426,31 +428,22 @@ static int add_connections(
 {
 	const struct neap__param *t = &r->net->net->tensors[tensor];
 	int is_hidden = l < r->net->layers;
-	int end = r->t0 / DEVICE_BLOCK_STEPS * DEVICE_BLOCK_STEPS + DEVICE_BLOCK_STEPS;
-	struct gradient_rows_arguments a = {.batch = r->net->batch,
-		.t1 = r->t1,
-		.t0 = r->t0,
-		.block_end = end,
-		.fold = r->t0 % DEVICE_BLOCK_STEPS == 0,
-		.tensors = 1,
-		.blocks = (int)t->rows * r->net->groups,
-		.threads = neap__device_threads((int)t->columns)};
 
-	a.tensor[0] = (struct neap__device_gradient){.rows = (int)t->rows,
-		.columns = (int)t->columns,
-		.late = late,
-		.width = is_hidden ? r->net->dense[l].sums : r->net->readout.classes,
-		.from = from,
-		.factor = (float)t->factor,
-		.count = (int)t->count,
-		.row_start = r->room->row_start[tensor],
-		.column = r->room->column[tensor],
-		.values = values,
-		.are_outputs = l > 0 || tensor != r->net->net->layers[0].weight,
-		.currents = is_hidden ? r->room->currents[l] : r->room->readout_currents,
-		.part = r->room->part[tensor],
-		.total = r->room->total[tensor]};
-	return neap__launch_gradient_rows(r->on, &a);
+	return add_rows(
+		r, &(struct neap__device_gradient){.rows = (int)t->rows,
+			   .columns = (int)t->columns,
+			   .late = late,
+			   .width = is_hidden ? r->net->dense[l].sums : r->net->readout.classes,
+			   .from = from,
+			   .factor = (float)t->factor,
+			   .count = (int)t->count,
+			   .row_start = r->room->row_start[tensor],
+			   .column = r->room->column[tensor],
+			   .values = values,
+			   .are_outputs = l > 0 || tensor != r->net->net->layers[0].weight,
+			   .currents = is_hidden ? r->room->currents[l] : r->room->readout_currents,
+			   .part = r->room->part[tensor],
+			   .total = r->room->total[tensor]});
 }
 
 /* Adds a tensor of layer `l`, which numbers `values` enter: columns of d(in) from `from` on. */

@@ -6,6 +6,7 @@
  * their bits.
  */
 #include "sweep/agree.h"
+#include "base/half.h"
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/print.h"
@@ -131,17 +132,12 @@ int neap__agree_used(struct neap__agree_state *a, const char *name, size_t *used
 /* Seconds as a value in their order. */
 static int64_t order_of(double seconds)
 {
-	int64_t bits = 0;
-	if (seconds > 0)
-		memcpy(&bits, &seconds, sizeof bits);
-	return bits;
+	return seconds > 0 ? (int64_t)neap__double_bits(seconds) : 0;
 }
 
 static double seconds_of(int64_t bits)
 {
-	double seconds;
-	memcpy(&seconds, &bits, sizeof seconds);
-	return seconds;
+	return neap__bits_double((uint64_t)bits);
 }
 
 int neap__agree_list(struct neap__agree_state *a, double *seconds, int64_t n)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emulated_case.c: a case, and what the CPU computes with it (emulated_net.h). */
 #include "emulated_net.h"
+#include "random_device_net.h"
 #include "nn/core/cell.h"
 #include "nn/batch/group_sums.h"
 
@@ -144,6 +145,22 @@ void emulated_case_assert(struct emulated_case *c)
 			c->spikes, c->support, c->loss, wrong ? wrong : "the same bits");
 	assert_null(wrong);
 	emulated_case_free(c);
+}
+
+void emulated_case_draw_calls(struct emulated_case *c, uint32_t *state)
+{
+	c->cut = (int)draw_below(state, 70);
+	c->share_steps = draw_below(state, 2) ? 0 : 1 + (int)draw_below(state, 30);
+	c->window = (int)draw_below(state, 2);
+	c->pack = (int)draw_below(state, 2);
+}
+
+void emulated_case_agree(struct emulated_case *c, uint32_t seed)
+{
+	const char *wrong = emulated_case_compare(c, seed % 3 * 7919 + seed);
+
+	if (wrong)
+		fail_msg("seed %u: %s: %s", (unsigned)seed, c->options.spec, wrong);
 }
 
 void emulated_case_keep(struct emulated_case *c, enum neap_math math)

@@ -80,6 +80,11 @@ static inline void *copy_of(const void *from, size_t bytes)
  */
 const char *emulated_case_compare(struct emulated_case *c, uint32_t seed);
 
+/* Draws how calls divide the steps of a random case. */
+void emulated_case_draw_calls(struct emulated_case *c, uint32_t *state);
+/* Fails if emulated_case_compare finds a difference in random case `seed`, which has run. */
+void emulated_case_agree(struct emulated_case *c, uint32_t seed);
+
 /* Keeps what the emulator computes with the `math` of the options (`keeps`). */
 void emulated_case_keep(struct emulated_case *c, enum neap_math math);
 /* Whether emulated_case_compare finds nothing; in a child process, which may crash. */

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Returns a number below `below`. */
@@ -18,16 +19,23 @@ static inline uint32_t draw_below(uint32_t *state, uint32_t below)
 	return (*state >> 8) % below;
 }
 
+/* The number of the first random net: that of NEAP_SEED, or 0. */
+static inline uint32_t first_seed(void)
+{
+	const char *seed = getenv("NEAP_SEED");
+
+	return seed ? (uint32_t)atoi(seed) : 0;
+}
+
 /*
  * Writes the keys of a drawn surrogate, with or without an end of its support: ":surrogate=...".
- * draw(state, below) returns a number below `below`. Returns the characters written.
+ * Returns the characters written.
  */
-static inline int draw_surrogate(
-	char *to, size_t room, uint32_t *state, uint32_t (*draw)(uint32_t *state, uint32_t below))
+static inline int draw_surrogate(char *to, size_t room, uint32_t *state)
 {
 	static const char *const names[] = {NEAP_SURROGATE_TABLE(NEAP_CHOICE_NAME)};
-	const char *name = names[draw(state, DEVICE_SURROGATES)];
-	const char *support = draw(state, 3) ? "" : ":support=0.7";
+	const char *name = names[draw_below(state, DEVICE_SURROGATES)];
+	const char *support = draw_below(state, 3) ? "" : ":support=0.7";
 
 	return snprintf(to, room, ":surrogate=%s%s", name, support);
 }
@@ -72,7 +80,7 @@ static inline void add_layer(char *spec, size_t room, uint32_t *state, int is_de
 			draw_below(state, 3) ? "learn=tau" : "tau=3ms..30ms");
 	if (cell != 5 && cell != 6 && cell != 7 &&
 		draw_below(state, 2)) /* these have no threshold */
-		used += (size_t)draw_surrogate(spec + used, room - used, state, draw_below);
+		used += (size_t)draw_surrogate(spec + used, room - used, state);
 	if (draw_below(state, 3) == 0)
 		used += (size_t)snprintf(
 			spec + used, room - used, ":density=0.%d", 1 + (int)draw_below(state, 9));

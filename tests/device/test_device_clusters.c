@@ -93,35 +93,30 @@ static void calls(void **arg)
 	}
 }
 
-static uint32_t draw(uint32_t *state, uint32_t below)
-{
-	*state = *state * 1664525u + 1013904223u;
-	return (*state >> 8) % below;
-}
-
 static int random_layer(char *spec, size_t room, uint32_t *state, int is_first)
 {
 	static const char *const cells[] = {"lif", "lif", "lif", "cubalif", "alif", "adlif"};
 	static const char *const resets[] = {"subtract", "zero", "hard", "soft"};
-	const char *cell = cells[draw(state, 6)];
-	int units = 1 + (int)draw(state, draw(state, 4) ? 70 : 150);
-	int n = snprintf(spec, room, "%s:%d%s:detach=%d", cell, units, draw(state, 5) ? "r" : "",
-		(int)draw(state, 2));
+	const char *cell = cells[draw_below(state, 6)];
+	int units = 1 + (int)draw_below(state, draw_below(state, 4) ? 70 : 150);
+	int n = snprintf(spec, room, "%s:%d%s:detach=%d", cell, units,
+		draw_below(state, 5) ? "r" : "", (int)draw_below(state, 2));
 
 	if (strcmp(cell, "lif") == 0)
-		n += snprintf(spec + n, room - (size_t)n, ":reset=%s", resets[draw(state, 4)]);
-	if (draw(state, 3) == 0)
-		n += draw_surrogate(spec + n, room - (size_t)n, state, draw);
-	if (draw(state, 3) == 0)
+		n += snprintf(
+			spec + n, room - (size_t)n, ":reset=%s", resets[draw_below(state, 4)]);
+	if (draw_below(state, 3) == 0)
+		n += draw_surrogate(spec + n, room - (size_t)n, state);
+	if (draw_below(state, 3) == 0)
 		n += snprintf(spec + n, room - (size_t)n, ":dropout=0.3");
-	if (draw(state, 4) == 0)
+	if (draw_below(state, 4) == 0)
 		n += snprintf(spec + n, room - (size_t)n,
-			draw(state, 2) ? ":learn=tau" : ":tau=3ms..30ms");
-	if (draw(state, 5) == 0)
+			draw_below(state, 2) ? ":learn=tau" : ":tau=3ms..30ms");
+	if (draw_below(state, 5) == 0)
 		n += snprintf(spec + n, room - (size_t)n, ":density=0.5");
-	if (!is_first && draw(state, 3) == 0)
+	if (!is_first && draw_below(state, 3) == 0)
 		n += snprintf(spec + n, room - (size_t)n,
-			draw(state, 3) ? ":delay=1" : ":delay=0..9:learn");
+			draw_below(state, 3) ? ":delay=1" : ":delay=0..9:learn");
 	return n + snprintf(spec + n, room - (size_t)n, ",");
 }
 
@@ -134,23 +129,24 @@ static void random_nets(void **arg)
 	for (uint32_t i = first; i < first + (uint32_t)random_cases; i++) {
 		uint32_t state = i * 2654435761u;
 		char spec[300];
-		int layers = 1 + (int)draw(&state, 3) / 2, n = 0;
+		int layers = 1 + (int)draw_below(&state, 3) / 2, n = 0;
 		for (int l = 0; l < layers; l++)
 			n += random_layer(spec + n, sizeof spec - (size_t)n, &state, l == 0);
 		snprintf(spec + n, sizeof spec - (size_t)n, "li%s%s",
-			draw(&state, 4) ? "" : ":delay=1", draw(&state, 6) ? "" : ":density=0.5");
-		struct emulated_case c = emulated_case_make(spec, 1 + (int)draw(&state, 9),
-			1 + (int)draw(&state, 100), 0.05 + draw(&state, 40) / 100.0);
-		c.options.scale = 1 + draw(&state, 8);
-		c.options.readout = (enum neap_readout)draw(&state, NEAP_READ_SOFTMAX + 1);
-		c.options.dense = draw(&state, 5) == 0;
-		c.options.group = 1 + (int)draw(&state, 6);
+			draw_below(&state, 4) ? "" : ":delay=1",
+			draw_below(&state, 6) ? "" : ":density=0.5");
+		struct emulated_case c = emulated_case_make(spec, 1 + (int)draw_below(&state, 9),
+			1 + (int)draw_below(&state, 100), 0.05 + draw_below(&state, 40) / 100.0);
+		c.options.scale = 1 + draw_below(&state, 8);
+		c.options.readout = (enum neap_readout)draw_below(&state, NEAP_READ_SOFTMAX + 1);
+		c.options.dense = draw_below(&state, 5) == 0;
+		c.options.group = 1 + (int)draw_below(&state, 6);
 		c.objective.dropout = i;
-		c.cut = (int)draw(&state, 40);
-		c.share_steps = (int)draw(&state, 3) * 5;
-		c.window = (int)draw(&state, 2);
-		c.pack = (int)draw(&state, 2);
-		give_clusters(&c, 2 << draw(&state, 3), 1 + (int)draw(&state, 4));
+		c.cut = (int)draw_below(&state, 40);
+		c.share_steps = (int)draw_below(&state, 3) * 5;
+		c.window = (int)draw_below(&state, 2);
+		c.pack = (int)draw_below(&state, 2);
+		give_clusters(&c, 2 << draw_below(&state, 3), 1 + (int)draw_below(&state, 4));
 		emulated_case_run(&c);
 		const char *wrong = emulated_case_compare(&c, 1 + i);
 		if (wrong)

@@ -5,6 +5,7 @@
  * NEAP_SEED is the number of the first one.
  */
 #include "emulated_net.h"
+#include "random_device_net.h"
 
 static const char *const cells[] = {"rnn", "lstm", "gru", "egru"};
 static int random_cases = 3;
@@ -134,61 +135,51 @@ static void scales(void **arg)
 	emulated_case_assert(&c);
 }
 
-static uint32_t draw(uint32_t *state, uint32_t below)
-{
-	*state = *state * 1664525u + 1013904223u;
-	return (*state >> 8) % below;
-}
-
 /* A random layer, as text behind `spec`. */
-static void add_layer(char *spec, size_t room, uint32_t *state)
+static void add_gated_layer(char *spec, size_t room, uint32_t *state)
 {
 	static const char *const surrogates[] = {"", ":surrogate=boxcar",
 		":surrogate=atan:support=0.7", ":surrogate=superspike", ":threshold=0.05",
 		":threshold=0.4:width=0.2"};
-	uint32_t cell = draw(state, 4);
+	uint32_t cell = draw_below(state, 4);
 	size_t used = strlen(spec);
-	const char *more = cell == 3			 ? surrogates[draw(state, 6)]
-			   : cell == 0 && draw(state, 2) ? ":activation=relu"
-							 : "";
+	const char *more = cell == 3			       ? surrogates[draw_below(state, 6)]
+			   : cell == 0 && draw_below(state, 2) ? ":activation=relu"
+							       : "";
 
 	used += (size_t)snprintf(spec + used, room - used, "%s:%d:scale=%d%s", cells[cell],
-		1 + (int)draw(state, draw(state, 6) ? 20 : 80), 1 + (int)draw(state, 4), more);
-	if (draw(state, 4) == 0)
+		1 + (int)draw_below(state, draw_below(state, 6) ? 20 : 80),
+		1 + (int)draw_below(state, 4), more);
+	if (draw_below(state, 4) == 0)
 		used += (size_t)snprintf(
-			spec + used, room - used, ":density=0.%d", 1 + (int)draw(state, 9));
-	if (draw(state, 5) == 0)
+			spec + used, room - used, ":density=0.%d", 1 + (int)draw_below(state, 9));
+	if (draw_below(state, 5) == 0)
 		used += (size_t)snprintf(spec + used, room - used, ":dropout=0.4");
 	snprintf(spec + used, room - used, ",");
 }
 
 static void random_nets(void **arg)
 {
-	uint32_t first = getenv("NEAP_SEED") ? (uint32_t)atoi(getenv("NEAP_SEED")) : 0;
+	uint32_t first = first_seed();
 
 	(void)arg;
 	for (uint32_t seed = first; seed < first + (uint32_t)random_cases; seed++) {
 		uint32_t state = seed * 7919u + 1;
 		char spec[400] = "";
-		for (uint32_t layers = 1 + draw(&state, 3); layers > 0; layers--)
-			add_layer(spec, sizeof spec, &state);
-		strcat(spec, draw(&state, 3) ? "li" : "li:tau=none");
-		if (draw(&state, 4) == 0)
+		for (uint32_t layers = 1 + draw_below(&state, 3); layers > 0; layers--)
+			add_gated_layer(spec, sizeof spec, &state);
+		strcat(spec, draw_below(&state, 3) ? "li" : "li:tau=none");
+		if (draw_below(&state, 4) == 0)
 			strcat(spec, ":density=0.4");
-		struct emulated_case c = emulated_case_make(spec, 1 + (int)draw(&state, 12),
-			1 + (int)draw(&state, 80), 0.05 * draw(&state, 10));
-		c.options.group = (int)draw(&state, 12);
-		c.options.readout = (enum neap_readout)draw(&state, NEAP_READ_SOFTMAX + 1);
-		c.cut = (int)draw(&state, 70);
-		c.share_steps = draw(&state, 2) ? 0 : 1 + (int)draw(&state, 30);
-		c.window = (int)draw(&state, 2);
-		c.pack = (int)draw(&state, 2);
-		c.objective.dropout = draw(&state, 2);
-		c.options.freeze = draw(&state, 6) ? NULL : "layer0.bias,readout.weight";
+		struct emulated_case c = emulated_case_make(spec, 1 + (int)draw_below(&state, 12),
+			1 + (int)draw_below(&state, 80), 0.05 * draw_below(&state, 10));
+		c.options.group = (int)draw_below(&state, 12);
+		c.options.readout = (enum neap_readout)draw_below(&state, NEAP_READ_SOFTMAX + 1);
+		emulated_case_draw_calls(&c, &state);
+		c.objective.dropout = draw_below(&state, 2);
+		c.options.freeze = draw_below(&state, 6) ? NULL : "layer0.bias,readout.weight";
 		emulated_case_run(&c);
-		const char *wrong = emulated_case_compare(&c, seed % 3 * 7919 + seed);
-		if (wrong)
-			fail_msg("seed %u: %s: %s", (unsigned)seed, spec, wrong);
+		emulated_case_agree(&c, seed);
 		emulated_case_free(&c);
 	}
 }

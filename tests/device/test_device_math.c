@@ -7,6 +7,7 @@
  * random nets in place of the few of the default run; NEAP_SEED is the number of the first one.
  */
 #include "emulated_net.h"
+#include "random_device_net.h"
 #include "emulator/emulator.h"
 #include "base/half.h"
 
@@ -15,17 +16,11 @@ enum { CHUNK = 16, PRODUCT_WARPS = 4 };
 static const char *const cells[] = {"rnn", "lstm", "gru", "egru"};
 static int random_cases = 1;
 
-static uint32_t draw(uint32_t *state, uint32_t below)
-{
-	*state = *state * 1664525u + 1013904223u;
-	return (*state >> 8) % below;
-}
-
 /* A number of either sign, of 0.001 to 1 in size. */
 static float draw_number(uint32_t *state)
 {
-	float x = 0.001f + (float)draw(state, 1 << 20) / (1 << 20);
-	return draw(state, 2) ? x : -x;
+	float x = 0.001f + (float)draw_below(state, 1 << 20) / (1 << 20);
+	return draw_below(state, 2) ? x : -x;
 }
 
 static float *draw_numbers(size_t count, uint32_t *state)
@@ -94,7 +89,7 @@ struct product {
 static struct product product_make(uint32_t seed, int rows, int terms, int columns, int turned)
 {
 	uint32_t state = seed * 7919u + 1;
-	int width = terms + (int)draw(&state, 3);
+	int width = terms + (int)draw_below(&state, 3);
 	struct product p = {.numbers = draw_numbers((size_t)rows * (size_t)width, &state),
 		.weight = draw_numbers((size_t)terms * (size_t)columns, &state),
 		.bias = draw_numbers((size_t)columns, &state),
@@ -107,7 +102,7 @@ static struct product product_make(uint32_t seed, int rows, int terms, int colum
 		.turned = turned,
 		.numbers = p.numbers,
 		.weight = p.weight,
-		.bias = draw(&state, 3) ? p.bias : NULL,
+		.bias = draw_below(&state, 3) ? p.bias : NULL,
 		.sums = p.sums};
 	return p;
 }
@@ -370,37 +365,32 @@ static void events(void **arg)
 
 static void random_nets(void **arg)
 {
-	uint32_t first = getenv("NEAP_SEED") ? (uint32_t)atoi(getenv("NEAP_SEED")) : 0;
+	uint32_t first = first_seed();
 
 	(void)arg;
 	for (uint32_t seed = first; seed < first + (uint32_t)random_cases; seed++) {
 		uint32_t state = seed * 7919u + 1;
 		char spec[200] = "";
-		for (uint32_t layers = 1 + draw(&state, 2); layers > 0; layers--)
+		for (uint32_t layers = 1 + draw_below(&state, 2); layers > 0; layers--)
 			snprintf(spec + strlen(spec), sizeof spec - strlen(spec), "%s:%d%s,",
-				cells[draw(&state, 3)],
-				1 + (int)draw(&state, draw(&state, 4) ? 20 : 80),
+				cells[draw_below(&state, 3)],
+				1 + (int)draw_below(&state, draw_below(&state, 4) ? 20 : 80),
 				seed % 2 ? "" : ":density=0.5");
 		strcat(spec, seed % 3 ? "li" : "li:density=0.6");
-		struct emulated_case c = emulated_case_make(
-			spec, 1 + (int)draw(&state, 12), 1 + (int)draw(&state, 80), 0.2);
-		c.options.group = (int)draw(&state, 20);
-		c.options.readout = (enum neap_readout)draw(&state, NEAP_READ_LAST + 1);
-		if (draw(&state, 2)) {
+		struct emulated_case c = emulated_case_make(spec, 1 + (int)draw_below(&state, 12),
+			1 + (int)draw_below(&state, 80), 0.2);
+		c.options.group = (int)draw_below(&state, 20);
+		c.options.readout = (enum neap_readout)draw_below(&state, NEAP_READ_LAST + 1);
+		if (draw_below(&state, 2)) {
 			c.options.values = 1;
 			batch_numbers(&c.batch, 3, 1, NEAP_TARGET_LABEL, c.options.classes);
 		}
-		enum neap_math math = draw(&state, 2) ? NEAP_MATH_BF16 : NEAP_MATH_TF32X3;
+		enum neap_math math = draw_below(&state, 2) ? NEAP_MATH_BF16 : NEAP_MATH_TF32X3;
 		double error = net_error(&c, math);
 		if (!(error <= 1))
 			fail_msg("seed %u: %s: %g of the bound", (unsigned)seed, spec, error);
-		c.cut = (int)draw(&state, 70);
-		c.share_steps = draw(&state, 2) ? 0 : 1 + (int)draw(&state, 30);
-		c.window = (int)draw(&state, 2);
-		c.pack = (int)draw(&state, 2);
-		const char *wrong = emulated_case_compare(&c, seed % 3 * 7919 + seed);
-		if (wrong)
-			fail_msg("seed %u: %s: %s", (unsigned)seed, spec, wrong);
+		emulated_case_draw_calls(&c, &state);
+		emulated_case_agree(&c, seed);
 		emulated_case_free(&c);
 	}
 }

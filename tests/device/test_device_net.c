@@ -547,7 +547,7 @@ static void launches_have_limits(void **state)
 /* All that devices compute, mixed, with a plan that stores everything and one or two others. */
 static void random_nets(void **state)
 {
-	uint32_t first = getenv("NEAP_SEED") ? (uint32_t)atoi(getenv("NEAP_SEED")) : 0;
+	uint32_t first = first_seed();
 
 	(void)state;
 	for (uint32_t seed = first; seed < first + (uint32_t)random_cases; seed++) {

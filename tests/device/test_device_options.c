@@ -162,7 +162,7 @@ static void densities(void **arg)
 
 static void random_nets(void **arg)
 {
-	uint32_t first = getenv("NEAP_SEED") ? (uint32_t)atoi(getenv("NEAP_SEED")) : 0;
+	uint32_t first = first_seed();
 
 	(void)arg;
 	for (uint32_t seed = first; seed < first + (uint32_t)random_cases; seed++) {
@@ -177,19 +177,14 @@ static void random_nets(void **arg)
 		c.options.group = (int)draw_below(&state, 12);
 		c.options.dense = !is_dense && draw_below(&state, 5) == 0;
 		c.options.readout = (enum neap_readout)draw_below(&state, NEAP_READ_SOFTMAX + 1);
-		c.cut = (int)draw_below(&state, 70);
-		c.share_steps = draw_below(&state, 2) ? 0 : 1 + (int)draw_below(&state, 30);
-		c.window = (int)draw_below(&state, 2);
-		c.pack = (int)draw_below(&state, 2);
+		emulated_case_draw_calls(&c, &state);
 		c.options.freeze = draw_below(&state, 6) ? NULL : "layer0.bias,readout.weight";
 		if (getenv("NEAP_VERBOSE"))
 			fprintf(stderr, "# %s: %d samples, %d steps, cut %d, share %d, values %d\n",
 				spec, c.batch.batch.size, (int)c.batch.batch.steps, c.cut,
 				c.share_steps, c.options.values);
 		emulated_case_run(&c);
-		const char *wrong = emulated_case_compare(&c, seed % 3 * 7919 + seed);
-		if (wrong)
-			fail_msg("seed %u: %s: %s", (unsigned)seed, spec, wrong);
+		emulated_case_agree(&c, seed);
 		emulated_case_free(&c);
 	}
 }

@@ -6,6 +6,7 @@
  * leave it.
  */
 #include "data/augment/augment.h"
+#include "base/half.h"
 #include "base/fail.h"
 #include "base/philox.h"
 
@@ -28,9 +29,7 @@ static int used(const struct neap_augment *o)
 /* The random number depends on the event's time and unit, not on its place in a file. */
 static double moved(const struct neap__augment *augment, uint64_t key, double time, uint16_t unit)
 {
-	uint64_t bits;
-	memcpy(&bits, &time, sizeof bits);
-	double draw = neap__random_normal(key, NEAP__STREAM_AUGMENT, unit, bits);
+	double draw = neap__random_normal(key, NEAP__STREAM_AUGMENT, unit, neap__double_bits(time));
 	return time + rint(draw * augment->options.jitter / augment->dt) * augment->dt;
 }
 

@@ -217,6 +217,7 @@ static __device__ __forceinline__ unsigned cuda_tf32(float x)
 
 #else
 
+#include "base/half.h"
 #include "emulator.h"
 #include <math.h>
 #define KERNEL(name) static void name(const struct name##_arguments arg)
@@ -244,10 +245,10 @@ static __device__ __forceinline__ unsigned cuda_tf32(float x)
 		for (int i_ = 0; i_ < 4; i_++)                                                     \
 			(to)[i_] = (from)[i_];                                                     \
 	} while (0)
-#define BITS_OF(x) emulated_bits(x)
-#define FLOAT_OF(bits) emulated_float(bits)
-#define BITS64_OF(x) emulated_bits64(x)
-#define DOUBLE_OF(bits) emulated_double(bits)
+#define BITS_OF(x) neap__float_bits(x)
+#define FLOAT_OF(bits) neap__bits_float(bits)
+#define BITS64_OF(x) neap__double_bits(x)
+#define DOUBLE_OF(bits) neap__bits_double(bits)
 #define KERNEL_TILE(name) KERNEL(name)
 #define KERNEL_CLUSTER(name) KERNEL(name)
 #define HAS_CLUSTERS 1
@@ -264,30 +265,6 @@ static __device__ __forceinline__ unsigned cuda_tf32(float x)
 #define MMA_BF16(d, a, b) emulator_mma(MMA_KIND_BF16, d, a, b)
 #define MMA_TF32(d, a, b) emulator_mma(MMA_KIND_TF32, d, a, b)
 #define INLINE static inline
-static inline uint32_t emulated_bits(float x)
-{
-	uint32_t bits;
-	__builtin_memcpy(&bits, &x, sizeof bits);
-	return bits;
-}
-static inline float emulated_float(uint32_t bits)
-{
-	float x;
-	__builtin_memcpy(&x, &bits, sizeof x);
-	return x;
-}
-static inline uint64_t emulated_bits64(double x)
-{
-	uint64_t bits;
-	__builtin_memcpy(&bits, &x, sizeof bits);
-	return bits;
-}
-static inline double emulated_double(uint64_t bits)
-{
-	double x;
-	__builtin_memcpy(&x, &bits, sizeof x);
-	return x;
-}
 #define UNROLL
 #define ROLLED
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cell_graph.c: adds nodes, shares equal ones and computes constant ones (cell_graph.h). */
 #include "nn/cellfile/cell_graph.h"
+#include "base/half.h"
 
 #include <math.h>
 #include <string.h>
@@ -65,9 +66,8 @@ double neap__cell_value(enum neap__cell_op op, double a, double b, double c)
 /* The node that equals `want`, which is added if there is none. */
 static int find(struct neap__cell_graph *graph, const struct neap__cell_node *want)
 {
-	uint64_t bits, hash;
+	uint64_t bits = neap__double_bits(want->value), hash;
 
-	memcpy(&bits, &want->value, sizeof bits);
 	hash = (uint64_t)want->op * 0x9E3779B97F4A7C15u ^ bits;
 	hash = (hash ^ (uint64_t)want->a) * 0xBF58476D1CE4E5B9u;
 	hash = (hash ^ (uint64_t)want->b << 16 ^ (uint64_t)want->c << 32) * 0x94D049BB133111EBu;
@@ -75,7 +75,7 @@ static int find(struct neap__cell_graph *graph, const struct neap__cell_node *wa
 		uint16_t *at = &graph->bucket[i % NEAP__CELL_BUCKETS];
 		const struct neap__cell_node *node = *at ? &graph->node[*at - 1] : NULL;
 		if (node && node->op == want->op && node->a == want->a && node->b == want->b &&
-			node->c == want->c && memcmp(&node->value, &want->value, sizeof bits) == 0)
+			node->c == want->c && neap__double_bits(node->value) == bits)
 			return *at - 1;
 		if (node)
 			continue;
