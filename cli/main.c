@@ -106,6 +106,32 @@ static void help(FILE *to)
 		    "train,\neval and encode as P processes, on one machine or many.\n");
 }
 
+/* The line about a first word that is no command. */
+static int unknown(int argc, char **argv)
+{
+	char advice[1200];
+	for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
+		if (strcmp(argv[1], foreign[i].name) == 0)
+			return cli_usage(argv[1], "unknown command; %s",
+				fill_in(advice, foreign[i].instead, argc, argv));
+	struct neap__suggestion meant = {.text = argv[1], .length = strlen(argv[1])};
+	char room[80];
+	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+		neap__suggest(&meant, commands[i].name);
+	if (access(argv[1], F_OK) == 0) {
+		const char *dot = strrchr(argv[1], '.');
+		int is_read = dot && (strcmp(dot, ".h5") == 0 || strcmp(dot, ".npz") == 0);
+		return cli_usage(argv[1],
+			"unknown command, but there is such a file or folder. If it is your data: "
+			"neap "
+			"%s '%s'%s",
+			is_read ? "train" : "encode", argv[1], is_read ? "" : " --out FILE.h5");
+	}
+	neap__did_you_mean(room, &meant, "");
+	return cli_usage(
+		argv[1], "unknown command%s%s 'neap --help' lists them", room, room[0] ? "" : ";");
+}
+
 static int run(int argc, char **argv)
 {
 	neap__cuda_devices_use();
@@ -131,27 +157,7 @@ static int run(int argc, char **argv)
 	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].run(argc - 1, argv + 1);
-	char advice[1200];
-	for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
-		if (strcmp(argv[1], foreign[i].name) == 0)
-			return cli_usage(argv[1], "unknown command; %s",
-				fill_in(advice, foreign[i].instead, argc, argv));
-	struct neap__suggestion meant = {.text = argv[1], .length = strlen(argv[1])};
-	char room[80];
-	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
-		neap__suggest(&meant, commands[i].name);
-	if (access(argv[1], F_OK) == 0) {
-		const char *dot = strrchr(argv[1], '.');
-		int is_read = dot && (strcmp(dot, ".h5") == 0 || strcmp(dot, ".npz") == 0);
-		return cli_usage(argv[1],
-			"unknown command, but there is such a file or folder. If it is your data: "
-			"neap "
-			"%s '%s'%s",
-			is_read ? "train" : "encode", argv[1], is_read ? "" : " --out FILE.h5");
-	}
-	neap__did_you_mean(room, &meant, "");
-	return cli_usage(
-		argv[1], "unknown command%s%s 'neap --help' lists them", room, room[0] ? "" : ";");
+	return unknown(argc, argv);
 }
 
 int main(int argc, char **argv)

@@ -743,12 +743,9 @@ static int unexpected(const struct cli_command *command, const char *const *posi
 		arg, command->name, command->arguments, command->arguments[0] ? " " : "");
 }
 
-int cli_parse(const struct cli_command *command, int argc, char **argv, const char **positional)
+/* Help, and the list for completions. CLI_DONE: not asked for; else as cli_parse. */
+static int answer_help(const struct cli_command *command, int argc, char **argv)
 {
-	int found = 0, only_positionals = 0;
-	taken.count = 0;
-
-	/* First, while the defaults stand where the options go. */
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
 		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
 			cli_help(command);
@@ -759,31 +756,47 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, const ch
 			return -1 - cli_finish(command->name);
 		}
 	}
+	return CLI_DONE;
+}
+
+/* Refuses a positional argument that is empty or too many. CLI_DONE or one line. */
+static int check_positional(const struct cli_command *command, int argc, char **argv, int at,
+	const char **positional, int found)
+{
+	if (found == command->most)
+		return found && are_texts(command, positional[found - 1], argc, argv, at)
+			       ? CLI_USAGE
+			       : unexpected(command, positional, found, argv[at]);
+	if (argv[at][0] == '\0')
+		return cli_usage(command->name,
+			"an argument is empty; 'neap %s --help' shows the usage", command->name);
+	return CLI_DONE;
+}
+
+int cli_parse(const struct cli_command *command, int argc, char **argv, const char **positional)
+{
+	int found = 0, only_positionals = 0, rc;
+	taken.count = 0;
+
+	/* First, while the defaults stand where the options go. */
+	rc = answer_help(command, argc, argv);
+	if (rc != CLI_DONE)
+		return rc;
 	for (int i = 1; i < argc; i++) {
 		const char *arg = argv[i];
 		if (!only_positionals && strcmp(arg, "--") == 0) {
 			only_positionals = 1;
-		} else if (!only_positionals && strncmp(arg, "--", 2) == 0) {
-			int rc = take_option(command, argc, argv, &i);
-			if (rc != CLI_DONE)
-				return -1 - rc;
-		} else if (!only_positionals && arg[0] == '-' && arg[1] != '\0') {
-			int rc = take_letters(command, argc, argv, &i);
-			if (rc != CLI_DONE)
-				return -1 - rc;
-		} else if (found == command->most) {
-			return -1 -
-			       (found && are_texts(command, positional[found - 1], argc, argv, i)
-					       ? CLI_USAGE
-					       : unexpected(command, positional, found, arg));
-		} else if (arg[0] == '\0') {
-			return -1 -
-			       cli_usage(command->name,
-				       "an argument is empty; 'neap %s --help' shows the usage",
-				       command->name);
-		} else {
-			positional[found++] = arg;
+			continue;
 		}
+		if (!only_positionals && strncmp(arg, "--", 2) == 0)
+			rc = take_option(command, argc, argv, &i);
+		else if (!only_positionals && arg[0] == '-' && arg[1] != '\0')
+			rc = take_letters(command, argc, argv, &i);
+		else if ((rc = check_positional(command, argc, argv, i, positional, found)) ==
+			 CLI_DONE)
+			positional[found++] = arg;
+		if (rc != CLI_DONE)
+			return -1 - rc;
 	}
 	if (found < command->least)
 		return -1 - cli_usage(command->name,

@@ -260,9 +260,48 @@ static int begins_a_list(const char *path)
 	return access(first, F_OK) == 0;
 }
 
+/* The line about a path that is no name of one file: an address, a pattern, a list, a text. 0: it
+ * is a name; `rc`: the code of a file that is not there. */
+static int refuse_path(int rc, const char *path)
+{
+	char advice[NEAP__DETAIL_BYTES];
+
+	if (text_of(path))
+		return neap__fail(NEAP_EUSAGE,
+			"there is no file '%s'. A text is not encoded: pass it to train, eval or "
+			"predict as text:%s",
+			path, text_of(path));
+	if (strstr(path, "://"))
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' is an address, not a file. Download it, and pass the file: curl -LO "
+			"'%s'",
+			path, path);
+	if (strpbrk(path, "*?[") && matches(path)) {
+		pattern_advice(advice, sizeof advice, path);
+		return neap__fail(
+			rc, "'%s' is a pattern, but one file or folder is read. %s", path, advice);
+	}
+	if (begins_a_list(path))
+		return neap__fail(rc,
+			"there is no file '%s'. If these are several files, pass one, or a folder "
+			"with "
+			"all of them; texts can be joined: cat FILE FILE > all.txt",
+			path);
+	if (strpbrk(path, "*?"))
+		return neap__fail(rc,
+			"no file matches the pattern '%s'. Pass the folder that the files are in",
+			path);
+	if (strchr(path, ' ') && !strpbrk(path, "./"))
+		return neap__fail(rc,
+			"there is no file '%s'. Check the path; if it is a text itself, write it "
+			"to a file, and pass text:text.txt: printf '%%s' %s > text.txt",
+			path, neap__quoted(path));
+	return 0;
+}
+
 int neap__missing_file(int err, const char *path)
 {
-	char line[NAMES_ROOM], near[NAMES_ROOM], advice[NEAP__DETAIL_BYTES];
+	char line[NAMES_ROOM], near[NAMES_ROOM];
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	int rc = neap__fail_errno(err, "cannot read '%s'", path);
 	if (err == EACCES)
@@ -270,36 +309,8 @@ int neap__missing_file(int err, const char *path)
 			"cannot read '%s': permission denied. As its owner, make it readable: "
 			"chmod u+r %s",
 			path, neap__quoted(path));
-	if (err == ENOENT && text_of(path))
-		return neap__fail(NEAP_EUSAGE,
-			"there is no file '%s'. A text is not encoded: pass it to train, eval or "
-			"predict as text:%s",
-			path, text_of(path));
-	if (err == ENOENT && strstr(path, "://"))
-		return neap__fail(NEAP_EUSAGE,
-			"'%s' is an address, not a file. Download it, and pass the file: curl -LO "
-			"'%s'",
-			path, path);
-	if (err == ENOENT && strpbrk(path, "*?[") && matches(path)) {
-		pattern_advice(advice, sizeof advice, path);
-		return neap__fail(
-			rc, "'%s' is a pattern, but one file or folder is read. %s", path, advice);
-	}
-	if (err == ENOENT && begins_a_list(path))
-		return neap__fail(rc,
-			"there is no file '%s'. If these are several files, pass one, or a folder "
-			"with "
-			"all of them; texts can be joined: cat FILE FILE > all.txt",
-			path);
-	if (err == ENOENT && strpbrk(path, "*?"))
-		return neap__fail(rc,
-			"no file matches the pattern '%s'. Pass the folder that the files are in",
-			path);
-	if (err == ENOENT && strchr(path, ' ') && !strpbrk(path, "./"))
-		return neap__fail(rc,
-			"there is no file '%s'. Check the path; if it is a text itself, write it "
-			"to a file, and pass text:text.txt: printf '%%s' %s > text.txt",
-			path, neap__quoted(path));
+	if (err == ENOENT)
+		NEAP_TRY(refuse_path(rc, path));
 	if (err != ENOENT || !*base || (slash && slash - path >= NAMES_ROOM - 1))
 		return rc;
 	neap__print(line, sizeof line, "%s", neap_detail());

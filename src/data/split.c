@@ -70,6 +70,29 @@ static int by_seed(
 	return 0;
 }
 
+/* Lists of the `n` samples that are not marked, and of those that are. 0 or -ENOMEM. */
+static int divide(const unsigned char *mark, int64_t n, int64_t marked, int64_t **first,
+	int64_t *nfirst, int64_t **second, int64_t *nsecond)
+{
+	int64_t *a = malloc((size_t)(n - marked) * sizeof *a);
+	int64_t *b = malloc((size_t)(marked ? marked : 1) * sizeof *b);
+
+	if (!a || !b) {
+		free(a);
+		free(b);
+		return -ENOMEM;
+	}
+	*nfirst = *nsecond = 0;
+	for (int64_t i = 0; i < n; i++)
+		if (mark[i])
+			b[(*nsecond)++] = i;
+		else
+			a[(*nfirst)++] = i;
+	*first = a;
+	*second = b;
+	return 0;
+}
+
 int neap_dataset_split(const struct neap_dataset *set, double fraction, uint64_t seed, int speaker,
 	int64_t **first, int64_t *nfirst, int64_t **second, int64_t *nsecond)
 {
@@ -80,7 +103,6 @@ int neap_dataset_split(const struct neap_dataset *set, double fraction, uint64_t
 			"the validation fraction is %g; it must be at least 0 and less than 1",
 			fraction);
 	unsigned char *mark = calloc((size_t)n, 1);
-	int64_t *a = NULL, *b = NULL;
 	if (!mark)
 		return neap__fail_errno(ENOMEM, "splitting '%s'", set->name);
 	int rc = speaker >= 0 ? by_speaker(set, speaker, mark) : by_seed(set, fraction, seed, mark);
@@ -92,27 +114,8 @@ int neap_dataset_split(const struct neap_dataset *set, double fraction, uint64_t
 			"training. %s",
 			set->name,
 			n == 1 ? "Pass --validation 0, or add samples" : "Lower --validation");
-	if (rc < 0)
-		goto out;
-	a = malloc((size_t)(n - marked) * sizeof *a);
-	b = malloc((size_t)(marked ? marked : 1) * sizeof *b);
-	if (!a || !b) {
+	if (rc == 0 && divide(mark, n, marked, first, nfirst, second, nsecond) < 0)
 		rc = neap__fail_errno(ENOMEM, "splitting '%s'", set->name);
-		goto out;
-	}
-	*nfirst = *nsecond = 0;
-	for (int64_t i = 0; i < n; i++) {
-		if (mark[i])
-			b[(*nsecond)++] = i;
-		else
-			a[(*nfirst)++] = i;
-	}
-	*first = a;
-	*second = b;
-	a = b = NULL;
-out:
 	free(mark);
-	free(a);
-	free(b);
 	return rc;
 }

@@ -30,10 +30,11 @@ static void open_tiers(const char *list)
 	}
 }
 
+#define CLI_PARAMS q.params
+
 static int ask(int argc, char **argv, uint64_t seed)
 {
 	struct cli_question q = CLI_QUESTION_INIT;
-	struct neap_params *params = &q.params;
 	const struct cli_option options[] = {CLI_QUESTION_OPTIONS(q), {0}};
 	const struct cli_command command = {
 		.name = "plan", .arguments = "", .about = "", .examples = "", .options = options};

@@ -79,21 +79,9 @@ static int without_pixels(struct neap__pixel_map *map, struct neap__event_source
 	return 0;
 }
 
-int neap__pixel_map_new(struct neap__pixel_map *map, struct neap__event_source *source,
-	const struct neap_event_options *o, const char *path)
+/* Takes the part of the sensor that --crop names, in squares of --pool pixels. */
+static int crop(struct neap__pixel_map *map, const struct neap_event_options *o)
 {
-	memset(map, 0, sizeof *map);
-	if (!source->pixels)
-		return without_pixels(map, source, o, path);
-	if (o->inputs)
-		return neap__fail(NEAP_EUSAGE,
-			"--inputs: the events of '%s' have pixels, so --sensor gives the number of "
-			"channels. Remove --inputs",
-			path);
-	map->width = o->width ? o->width : source->width;
-	map->height = o->width ? o->height : source->height;
-	if (map->width < 1 || map->height < 1 || map->width > MOST || map->height > MOST)
-		return refuse_unknown(source, path);
 	map->x = o->crop_x;
 	map->y = o->crop_y;
 	map->across = o->crop_width ? o->crop_width : map->width;
@@ -111,6 +99,25 @@ int neap__pixel_map_new(struct neap__pixel_map *map, struct neap__event_source *
 			map->pool, map->across, map->down);
 	map->columns = (map->across - 1) / map->pool + 1;
 	map->rows = (map->down - 1) / map->pool + 1;
+	return 0;
+}
+
+int neap__pixel_map_new(struct neap__pixel_map *map, struct neap__event_source *source,
+	const struct neap_event_options *o, const char *path)
+{
+	memset(map, 0, sizeof *map);
+	if (!source->pixels)
+		return without_pixels(map, source, o, path);
+	if (o->inputs)
+		return neap__fail(NEAP_EUSAGE,
+			"--inputs: the events of '%s' have pixels, so --sensor gives the number of "
+			"channels. Remove --inputs",
+			path);
+	map->width = o->width ? o->width : source->width;
+	map->height = o->width ? o->height : source->height;
+	if (map->width < 1 || map->height < 1 || map->width > MOST || map->height > MOST)
+		return refuse_unknown(source, path);
+	NEAP_TRY(crop(map, o));
 	map->choice = o->polarity;
 	if (!source->polarities && map->choice == NEAP_POLARITY_SPLIT)
 		map->choice = NEAP_POLARITY_MERGE;

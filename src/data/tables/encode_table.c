@@ -435,6 +435,30 @@ static void name_features(struct neap_table_report *r, const char *const *names,
 		neap__print(r->named + n, sizeof r->named - n, " and %d more", count - SHOWN);
 }
 
+/* Room for a row as it is written. */
+static int make_rows(struct table_work *w, int width, int features, const char *out)
+{
+	w->number = calloc((size_t)width + 1, sizeof *w->number);
+	w->feature = calloc((size_t)features + 1, sizeof *w->feature);
+	w->output = calloc((size_t)w->table.targets + 1, sizeof *w->output);
+	return w->number && w->feature && w->output ? 0 : neap__fail_errno(ENOMEM, "'%s'", out);
+}
+
+/* Writes the rows of the table, and ends the file. */
+static int write_rows(struct table_work *w, const char *const *names, int count)
+{
+	int rc;
+
+	neap__table_rewind(&w->table);
+	w->rows = 0;
+	while ((rc = neap__table_next(&w->table)) > 0)
+		NEAP_TRY(write_row(w));
+	NEAP_TRY(rc);
+	rc = neap__array_out_finish(w->out, names, count);
+	w->out = NULL;
+	return rc;
+}
+
 static int write_all(struct table_work *w, const char *out)
 {
 	static const char *const missing[] = {NULL, "previous", "zero", "drop"};
@@ -442,7 +466,7 @@ static int write_all(struct table_work *w, const char *out)
 	const struct neap__recordings *files = &w->table.files;
 	const struct neap_table_options *o = w->options;
 	struct neap_table_report *r = w->report;
-	int named = w->table.named, classes = named || y->classes, rc;
+	int named = w->table.named, classes = named || y->classes;
 	const char *const *names = named	? (const char *const *)files->classes
 				   : o->classes ? o->classes
 						: (const char *const *)y->name;
@@ -456,11 +480,7 @@ static int write_all(struct table_work *w, const char *out)
 		.target = classes    ? y->steps ? NEAP_TARGET_LABELS : NEAP_TARGET_LABEL
 			  : y->steps ? NEAP_TARGET_SERIES
 				     : NEAP_TARGET_NUMBERS};
-	w->number = calloc((size_t)shape.width + 1, sizeof *w->number);
-	w->feature = calloc((size_t)shape.features + 1, sizeof *w->feature);
-	w->output = calloc((size_t)w->table.targets + 1, sizeof *w->output);
-	if (!w->number || !w->feature || !w->output)
-		return neap__fail_errno(ENOMEM, "'%s'", out);
+	NEAP_TRY(make_rows(w, shape.width, shape.features, out));
 	shape.feature_names = names_of(w, NEAP__COLUMN_FEATURE, w->feature);
 	name_features(r, shape.feature_names, shape.features);
 	if (!classes && w->table.targets)
@@ -471,14 +491,7 @@ static int write_all(struct table_work *w, const char *out)
 	r->numbers = classes ? 0 : shape.width;
 	r->step_targets = y->steps;
 	NEAP_TRY(neap__array_out_open(&w->out, out, &shape));
-	neap__table_rewind(&w->table);
-	w->rows = 0;
-	while ((rc = neap__table_next(&w->table)) > 0)
-		NEAP_TRY(write_row(w));
-	NEAP_TRY(rc);
-	rc = neap__array_out_finish(w->out, names, count);
-	w->out = NULL;
-	return rc;
+	return write_rows(w, names, count);
 }
 
 static int check(const struct neap_table_options *o)
@@ -488,6 +501,32 @@ static int check(const struct neap_table_options *o)
 			"--label and --%s both define the target of a sample. Remove one of them",
 			o->labels ? "labels" : "target");
 	return 0;
+}
+
+/* Doubts about what was written. */
+static void doubt_all(struct table_work *w)
+{
+	neap__table_doubt(&w->table);
+	doubt_targets(w);
+	neap__row_times_doubt(&w->times, &w->table);
+	doubt_cells(w);
+	doubt_unanswered(w);
+	neap__left_rows_doubt(&w->left, &w->table, &w->targets);
+}
+
+static void close_work(struct table_work *w)
+{
+	neap__array_out_abort(w->out);
+	forget(w);
+	neap__label_table_free(&w->labels);
+	neap__targets_free(&w->targets);
+	neap__odd_cells_free(&w->odd);
+	neap__class_runs_free(&w->runs);
+	neap__left_rows_free(&w->left);
+	neap__table_close(&w->table);
+	free(w->number);
+	free(w->feature);
+	free(w->output);
 }
 
 int neap_encode_table(struct neap_table_report *report, const char *path, const char *out,
@@ -512,28 +551,8 @@ int neap_encode_table(struct neap_table_report *report, const char *path, const 
 	if (rc == 0)
 		rc = write_all(&w, out);
 	if (rc == 0)
-		neap__table_doubt(&w.table);
-	if (rc == 0)
-		doubt_targets(&w);
-	if (rc == 0)
-		neap__row_times_doubt(&w.times, &w.table);
-	if (rc == 0)
-		doubt_cells(&w);
-	if (rc == 0)
-		doubt_unanswered(&w);
-	if (rc == 0)
-		neap__left_rows_doubt(&w.left, &w.table, &w.targets);
-	neap__array_out_abort(w.out);
-	forget(&w);
-	neap__label_table_free(&w.labels);
-	neap__targets_free(&w.targets);
-	neap__odd_cells_free(&w.odd);
-	neap__class_runs_free(&w.runs);
-	neap__left_rows_free(&w.left);
-	neap__table_close(&w.table);
-	free(w.number);
-	free(w.feature);
-	free(w.output);
+		doubt_all(&w);
+	close_work(&w);
 	return rc;
 }
 

@@ -191,6 +191,19 @@ static enum neap_missing missing_of(const char *name)
 					       : NEAP_MISSING_ERROR;
 }
 
+/* What a table leaves open, for warnings; `column`: names its samples, or NULL. */
+static void take_doubts(struct table_set *s, const struct neap__table *table, const char *column)
+{
+	char line[NEAP__TAKEN_TEXT];
+
+	if (column)
+		s->set.sample_column = strdup(column); /* only for advice */
+	if (neap__table_codes(line, sizeof line, table))
+		s->set.doubt = strdup(line);
+	s->set.filled = table->filled;
+	s->set.left_out = table->left_out;
+}
+
 int neap__table_set_open(struct neap_dataset **out, const char *path,
 	const struct neap__table_choice *choice, char ignored[NEAP__TAKEN_TEXT])
 {
@@ -199,7 +212,6 @@ int neap__table_set_open(struct neap_dataset **out, const char *path,
 	struct neap_table_report report = {.size = sizeof report};
 	struct row_reading reading = {0};
 	struct neap__table table;
-	char line[NEAP__TAKEN_TEXT];
 	struct table_set *s = calloc(1, sizeof *s);
 
 	ignored[0] = '\0';
@@ -218,16 +230,13 @@ int neap__table_set_open(struct neap_dataset **out, const char *path,
 		split |= table.role[i] == NEAP__COLUMN_SAMPLE;
 	if (rc == 0)
 		rc = read_rows(s, &table, &reading);
-	if (rc == 0 && !split && ignored[0] && table.files.count == 1) {
-		const char *column = find_samples(&table, choice->target);
-		if (column)
-			advise_samples(ignored, &table, column);
-		s->set.sample_column = column ? strdup(column) : NULL; /* only for advice */
-	}
-	if (rc == 0 && neap__table_codes(line, sizeof line, &table))
-		s->set.doubt = strdup(line);
-	s->set.filled = table.filled;
-	s->set.left_out = table.left_out;
+	const char *column = NULL;
+	if (rc == 0 && !split && ignored[0] && table.files.count == 1)
+		column = find_samples(&table, choice->target);
+	if (column)
+		advise_samples(ignored, &table, column);
+	if (rc == 0)
+		take_doubts(s, &table, column);
 	tdestroy(reading.seen, free);
 	neap__table_close(&table);
 	if (rc < 0 || !split) { /* a file is no name that a table gives */

@@ -217,7 +217,6 @@ static __device__ __forceinline__ unsigned cuda_tf32(float x)
 
 #else
 
-#include "base/half.h"
 #include "emulator.h"
 #include <math.h>
 #define KERNEL(name) static void name(const struct name##_arguments arg)

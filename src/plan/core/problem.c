@@ -89,12 +89,11 @@ static int check_sizes(const struct neap_chain *c)
 	return 0;
 }
 
-int neap_problem_check(const struct neap_problem *problem)
+/* Checks the kind of a chain: its length, its flags, and what goes together. */
+static int check_kind(const struct neap_problem *problem)
 {
-	NEAP_NEED(problem);
 	const struct neap_chain *c = &problem->chain;
-	NEAP_TRY(
-		neap__struct_size(problem->size, sizeof *problem, sizeof *problem, "neap_problem"));
+
 	if (c->steps < 0 || c->steps > STEPS_MOST)
 		return neap__fail(NEAP_EUSAGE, "steps is %lld; it must be between 0 and 10^12",
 			(long long)c->steps);
@@ -115,6 +114,16 @@ int neap_problem_check(const struct neap_problem *problem)
 		return neap__fail(NEAP_EUSAGE,
 			"record_steps is %lld; it must not be negative (0: no limit)",
 			(long long)c->record_steps);
+	return 0;
+}
+
+int neap_problem_check(const struct neap_problem *problem)
+{
+	NEAP_NEED(problem);
+	const struct neap_chain *c = &problem->chain;
+	NEAP_TRY(
+		neap__struct_size(problem->size, sizeof *problem, sizeof *problem, "neap_problem"));
+	NEAP_TRY(check_kind(problem));
 	NEAP_TRY(check_seconds("replay", c->replay));
 	if (c->log && (c->stages || c->join || c->flags & NEAP_CHAIN_CLASSIC))
 		return neap__fail(NEAP_EUSAGE, "log requires a single uniform chain in bytes");

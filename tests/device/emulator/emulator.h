@@ -13,6 +13,7 @@
 #ifndef NEAP_EMULATOR_H
 #define NEAP_EMULATOR_H
 
+#include "base/half.h"
 #include "mma_model.h"
 
 #include <stddef.h>
