@@ -51,7 +51,6 @@ struct encode_request {
 	int names;
 	struct cli_progress progress;
 };
-
 /* The command line, which the options fill. */
 static struct encode_request given = {.options = {.size = sizeof given.options},
 	.events = {.size = sizeof given.events},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nir_sums.c: sizes of nodes, and products along the edges between sources (nir_sums.h). */
+/* nir_sums.c: products along the edges between sources (nir_sums.h). */
 #include "data/nir/nir_sums.h"
+#include "data/nir/nir_sizes.h"
 #include "base/checked.h"
 #include "base/fail.h"
 
@@ -10,7 +11,6 @@
 
 enum {
 	ONE_TO_ONE_MOST = 4096, /* units; a layer of neap's needs all n x n weights */
-	UNITS_MOST = 65536,	/* of any node */
 	DELAYS_MOST = 16	/* different ones of a node */
 };
 /* Numbers that products may take in all: so many for each of the file's, and some more. */
@@ -19,12 +19,6 @@ enum {
 #define PRODUCT_MOST 4e9 /* multiplications of weights with weights */
 
 enum { NEW, BUSY, DONE };
-
-static int refuse(const struct neap__nir_sums *s, int node, const char *what)
-{
-	return neap__fail(
-		NEAP_EFORMAT, "'%s': node '%.80s' %s", s->path, s->graph->node[node].name, what);
-}
 
 static int no_memory(const struct neap__nir_sums *s)
 {
@@ -61,146 +55,6 @@ int neap__nir_is_source(const struct neap__nir_node *node)
 	}
 }
 
-/* Numbers that leave a node by what it says itself; 0: as many as enter; -1: refused. */
-static int64_t own_size(const struct neap__nir_sums *s, int index)
-{
-	const struct neap__nir_node *node = &s->graph->node[index];
-	const struct neap__nir_array *a = neap__nir_param(node, "weight");
-	int64_t n = 1;
-
-	for (int p = 0; p < NEAP__NIR_PARAMS; p++)
-		if (node->param[p].data && node->param[p].count == 0)
-			return refuse(s, index, "has an empty parameter"), -1;
-	if (node->type == NEAP__NIR_AFFINE || node->type == NEAP__NIR_LINEAR) {
-		if (a->dims != 2)
-			return refuse(s, index, "has weights that are not a matrix"), -1;
-		return a->size[0];
-	}
-	if (neap__nir_is_filter(node->type))
-		return 0; /* by what enters */
-	if (node->type == NEAP__NIR_INPUT || node->type == NEAP__NIR_OUTPUT) {
-		a = neap__nir_param(node, "shape");
-		for (int64_t i = 0; i < a->count; i++) {
-			if (!(a->data[i] >= 1 && a->data[i] <= UNITS_MOST) ||
-				(double)n * a->data[i] > UNITS_MOST)
-				return refuse(s, index,
-					       "has a shape of 0 or more than 65536 units"),
-				       -1;
-			n *= (int64_t)a->data[i];
-		}
-		return a->count ? n : 0;
-	}
-	for (int p = 0; p < NEAP__NIR_PARAMS; p++) {
-		a = &node->param[p];
-		if (node->type == NEAP__NIR_FLATTEN || a->count <= 1)
-			continue;
-		if (n > 1 && a->count != n)
-			return refuse(s, index, "has parameters of different sizes"), -1;
-		n = a->count;
-	}
-	return n > 1 ? n : 0;
-}
-
-/* 1: as many numbers leave a node as enter, in the same places. */
-static int keeps_image(enum neap__nir_type type)
-{
-	return type != NEAP__NIR_AFFINE && type != NEAP__NIR_LINEAR && type != NEAP__NIR_FLATTEN;
-}
-
-/* Hands size and image on along an edge. 1: something changed; NEAP_EFORMAT. */
-static int hand_on(struct neap__nir_sums *s, int from, int to)
-{
-	const struct neap__nir_node *node = &s->graph->node[to];
-	struct neap__nir_image image = s->image[from];
-
-	if (neap__nir_is_filter(node->type)) {
-		if (!image.channels) {
-			image = neap__nir_said_image(node);
-			if (s->size[from] == 0 || neap__nir_image_size(&image) != s->size[from])
-				image.channels = 0;
-		}
-		if (s->size[to] || !image.channels)
-			return 0;
-		const char *wrong = neap__nir_filter_make(&s->filter[to], node, image);
-		if (wrong)
-			return refuse(s, to, wrong);
-		s->image[to] = s->filter[to].to;
-		if (s->image[to].height > UNITS_MOST || s->image[to].width > UNITS_MOST ||
-			neap__nir_image_size(&s->image[to]) > UNITS_MOST)
-			return refuse(s, to, "has more than 65536 units");
-		s->size[to] = neap__nir_image_size(&s->image[to]);
-		return 1;
-	}
-	int changed = s->size[to] == 0 && s->size[from] != 0;
-	if (changed)
-		s->size[to] = s->size[from];
-	if (keeps_image(node->type) && image.channels && !s->image[to].channels &&
-		s->size[to] == s->size[from]) {
-		s->image[to] = image;
-		changed = 1;
-	}
-	return changed;
-}
-
-/* Checks that all nodes have sizes, of which an edge joins equal ones. */
-static int check_graph_sizes(const struct neap__nir_sums *s)
-{
-	const struct neap__nir_graph *g = s->graph;
-
-	for (int i = 0; i < g->nodes; i++) {
-		const struct neap__nir_array *bias = neap__nir_param(&g->node[i], "bias");
-		int is_filter = neap__nir_is_filter(g->node[i].type);
-		if (s->size[i] == 0)
-			return refuse(s, i,
-				is_filter ? "needs the channels, height and width of its input, "
-					    "which no node specifies"
-					  : "has no size, and none of its inputs has one");
-		if (bias->data && !is_filter && bias->count != s->size[i])
-			return refuse(s, i, "has a bias of another size than its weights");
-	}
-	for (int e = 0; e < g->edges; e++) {
-		int from = g->edge[e].from, to = g->edge[e].to;
-		const struct neap__nir_array *w = neap__nir_param(&g->node[to], "weight");
-		int64_t wants = neap__nir_is_filter(g->node[to].type)
-					? neap__nir_image_size(&s->filter[to].from)
-				: w->data ? w->size[1]
-					  : s->size[to];
-		if (s->size[from] != wants)
-			return neap__fail(NEAP_EFORMAT,
-				"'%s': %lld numbers leave node '%.80s', %lld may enter '%.80s'",
-				s->path, (long long)s->size[from], g->node[from].name,
-				(long long)wants, g->node[to].name);
-	}
-	return 0;
-}
-
-/* Hands sizes on along edges until nothing changes; nodes that say none are as large as what
- * enters. */
-static int find_sizes(struct neap__nir_sums *s)
-{
-	const struct neap__nir_graph *g = s->graph;
-	int changed = 1;
-
-	for (int i = 0; i < g->nodes; i++) {
-		s->size[i] = own_size(s, i);
-		if (s->size[i] < 0)
-			return NEAP_EFORMAT;
-		if (s->size[i] > UNITS_MOST)
-			return refuse(s, i, "has more than 65536 units");
-		if (g->node[i].type == NEAP__NIR_INPUT)
-			s->image[i] = neap__nir_input_image(neap__nir_param(&g->node[i], "shape"));
-	}
-	while (changed) {
-		changed = 0;
-		for (int e = 0; e < g->edges; e++) {
-			int handed = hand_on(s, g->edge[e].from, g->edge[e].to);
-			NEAP_TRY(handed);
-			changed |= handed;
-		}
-	}
-	return check_graph_sizes(s);
-}
-
 static void free_term(struct neap__nir_term *term)
 {
 	free(term->weight);
@@ -222,7 +76,7 @@ static int fill_term(struct neap__nir_sums *s, struct neap__nir_term *term)
 	if (term->weight)
 		return 0;
 	if (term->columns > ONE_TO_ONE_MOST)
-		return refuse(s, term->source,
+		return neap__nir_refuse(s, term->source,
 			"is connected one to one: neap stores all n x n weights and supports at "
 			"most 4096 units there");
 	term->weight = numbers(s, term->columns, term->columns);
@@ -242,7 +96,7 @@ static int add_term(struct neap__nir_sums *s, struct neap__nir_sum *sum, struct 
 			continue;
 		if (own->pool || own->conv || term.pool || term.conv) {
 			free_term(&term);
-			return refuse(s, term.source,
+			return neap__nir_refuse(s, term.source,
 				"reaches a node by two ways, one of them through a convolution or "
 				"a pool; neap supports one");
 		}
@@ -293,7 +147,7 @@ static int pass_scale(struct neap__nir_sums *s, int node, const struct neap__nir
 			if (by->data[c * area + i] != factor) {
 				free(to->scale);
 				to->scale = NULL;
-				return refuse(s, node,
+				return neap__nir_refuse(s, node,
 					"follows a convolution, but its factors differ between "
 					"units of a channel; neap shares the weights of a channel");
 			}
@@ -311,11 +165,11 @@ static int pass_filter(struct neap__nir_sums *s, int node, const struct neap__ni
 	*to = *from;
 	to->weight = to->scale = NULL;
 	if (from->weight)
-		return refuse(s, node,
+		return neap__nir_refuse(s, node,
 			"follows weights; neap supports a convolution or a pool only after the "
 			"Input or a node with a state");
 	if (filter->is_pool ? from->behind || (from->pool && !from->conv) : from->conv != NULL)
-		return refuse(s, node,
+		return neap__nir_refuse(s, node,
 			filter->is_pool ? "follows another pool; neap supports one before and one "
 					  "behind a convolution"
 					: "follows another convolution; neap supports it only "
@@ -374,7 +228,7 @@ static int pass_term(struct neap__nir_sums *s, int node, const struct neap__nir_
 	*to = *from;
 	to->weight = to->scale = NULL;
 	if (w->data && from->conv)
-		return refuse(s, node,
+		return neap__nir_refuse(s, node,
 			"follows a convolution; neap supports only a pool, a Scale or a node with "
 			"a state there");
 	if (from->conv)
@@ -382,10 +236,10 @@ static int pass_term(struct neap__nir_sums *s, int node, const struct neap__nir_
 	if (!w->data && !scale->data && !from->weight)
 		return 0;
 	if (w->data && from->weight && (double)rows * (double)m * (double)columns > PRODUCT_MOST)
-		return refuse(s, node,
+		return neap__nir_refuse(s, node,
 			"follows other weights, and their product is too large to compute");
 	if (scale->data && !from->weight && columns > ONE_TO_ONE_MOST)
-		return refuse(s, node,
+		return neap__nir_refuse(s, node,
 			"scales more than 4096 units one to one, which neap does not support");
 	to->weight = numbers(s, rows, columns);
 	if (!to->weight)
@@ -441,7 +295,7 @@ static int pass_bias(
 	if (!in->bias && !bias->data)
 		return 0;
 	if (in->bias && neap__nir_is_filter(n->type) && !s->filter[node].is_pool)
-		return refuse(s, node,
+		return neap__nir_refuse(s, node,
 			"follows a bias; neap supports it only after a node with a "
 			"state");
 	if (!(*out = numbers(s, s->size[node], 1)))
@@ -473,10 +327,10 @@ static int check_delays(const struct neap__nir_sums *s, int node, const double *
 
 	for (int64_t i = 0; i < a->count; i++) {
 		if (!(a->data[i] >= 0))
-			return refuse(s, node, "has a negative delay");
+			return neap__nir_refuse(s, node, "has a negative delay");
 		for (int64_t k = 0; bias && a->data[i] > 0 && k < s->size[node]; k++)
 			if (bias[k] != 0 && (a->count == 1 || k == i))
-				return refuse(s, node,
+				return neap__nir_refuse(s, node,
 					"delays a bias, which neap adds in every step. Put the "
 					"Delay "
 					"before the weights");
@@ -494,7 +348,7 @@ static int add_delayed(struct neap__nir_sums *s, int node, struct neap__nir_sum 
 	for (int64_t i = 1; i < a->count; i++)
 		differ |= a->data[i] != a->data[0];
 	if (differ && (in->conv || in->pool))
-		return refuse(s, node,
+		return neap__nir_refuse(s, node,
 			"delays the units of a convolution or a pool by different times, which "
 			"neap "
 			"does not support");
@@ -506,7 +360,7 @@ static int add_delayed(struct neap__nir_sums *s, int node, struct neap__nir_sum 
 		if (known)
 			continue;
 		if (++found > DELAYS_MOST)
-			return refuse(s, node, "has more than 16 different delays");
+			return neap__nir_refuse(s, node, "has more than 16 different delays");
 		NEAP_TRY(pass_term(s, node, in, n, &term));
 		int rc = differ ? fill_term(s, &term) : 0;
 		for (int64_t k = 0; rc == 0 && differ && k < s->size[node]; k++)
@@ -534,7 +388,8 @@ static int add_output(struct neap__nir_sums *s, int node, struct neap__nir_sum *
 		return add_term(
 			s, sum, (struct neap__nir_term){.source = node, .columns = s->size[node]});
 	if (s->graph->node[node].type == NEAP__NIR_OUTPUT && !s->graph->node[node].inner)
-		return refuse(s, node, "is the Output of the graph, but has outgoing edges");
+		return neap__nir_refuse(
+			s, node, "is the Output of the graph, but has outgoing edges");
 	NEAP_TRY(make_sum(s, node));
 	const struct neap__nir_sum *in = &s->sum[node];
 	NEAP_TRY(pass_bias(s, node, in, &bias));
@@ -556,7 +411,7 @@ static int make_sum(struct neap__nir_sums *s, int node)
 	if (s->state[node] == DONE)
 		return 0;
 	if (s->state[node] == BUSY)
-		return refuse(
+		return neap__nir_refuse(
 			s, node, "is part of a cycle without a node that has a state, such as LIF");
 	s->state[node] = BUSY;
 	s->sum[node].n = neap__nir_is_filter(g->node[node].type)
@@ -584,7 +439,7 @@ int neap__nir_sums_make(
 		.filter = calloc(n, sizeof *s->filter)};
 	if (!s->size || !s->sum || !s->state || !s->image || !s->filter)
 		return no_memory(s);
-	NEAP_TRY(find_sizes(s));
+	NEAP_TRY(neap__nir_sizes(s));
 	s->left = LEAST_ROOM;
 	for (int i = 0; i < graph->nodes; i++)
 		for (int p = 0; p < NEAP__NIR_PARAMS; p++)
