@@ -139,8 +139,8 @@ static void densities(void **arg)
 		"lif:70r:surrogate=sigmoid:density=0.4,lif:33r:delay=1,li",
 		"lif:40r:surrogate=atan,lif:20r:density=0.5:delay=1:detach=1,li",
 		"lif:33,lif:40r:density=0.4:delay=7,cubalif:20:density=0.5:delay=0..30,li",
-		"lif:33r:dropout=0.3,lif:40:reset=zero:density=0.4:delay=0..20:learn,"
-		"alif:20:density=0.6:delay=1..3:learn:surrogate=sigmoid,li:delay=0..9:learn",
+		("lif:33r:dropout=0.3,lif:40:reset=zero:density=0.4:delay=0..20:learn,"
+		 "alif:20:density=0.6:delay=1..3:learn:surrogate=sigmoid,li:delay=0..9:learn"),
 		"lif:33r:reset=zero,li:density=0.5", "lif:33:dropout=0.3,li:density=0.5:delay=1",
 		"lif:33:dropout=0.3,li:density=0.5:delay=0..9:learn",
 		"alif:33,li:density=0.2:delay=4",
