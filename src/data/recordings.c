@@ -108,7 +108,7 @@ int neap__recordings_ends(const char *path, const char *const *endings)
 
 /* Name of the folder a file is in; the file must be below `dir`, not in it. */
 static int folder_name(char **out, const struct neap__recordings *all, const char *path,
-	const char *dir, const char *const *endings)
+	const char *dir, const struct neap__recordings_choice *choice)
 {
 	size_t n = strlen(dir);
 	while (n > 1 && dir[n - 1] == '/')
@@ -117,7 +117,8 @@ static int folder_name(char **out, const struct neap__recordings *all, const cha
 	while (begin > path + n && begin[-1] != '/')
 		begin--;
 	if (begin <= path + n || begin >= end)
-		return neap__recordings_no_class(all, path, dir, endings);
+		return choice->lines ? choice->lines->no_class(all, path, dir, choice->endings)
+				     : neap__fail(NEAP_EFORMAT, "'%s' has no class", path);
 	*out = strndup(begin, (size_t)(end - begin));
 	return *out ? 0 : no_memory();
 }
@@ -146,7 +147,8 @@ static int name_files(struct neap__recordings *all, const char *dir, int alone,
 	struct neap__name_pattern *by_label = NULL, *by_speaker = NULL;
 	const char *label = choice->label, *speaker = choice->speaker;
 	if (label && !strchr(label, '('))
-		return neap__recordings_no_group(all, label, choice->endings);
+		return choice->lines ? choice->lines->no_group(all, label, choice->endings)
+				     : neap__fail(NEAP_EUSAGE, "'%s' has no group", label);
 	int rc = label ? neap__name_pattern_new(&by_label, label, "--label") : 0;
 	if (rc == 0 && speaker)
 		rc = neap__name_pattern_new(&by_speaker, speaker, "--speaker");
@@ -154,7 +156,7 @@ static int name_files(struct neap__recordings *all, const char *dir, int alone,
 		struct neap__recording *file = &all->file[i];
 		rc = label   ? neap__name_pattern_find(by_label, &file->label, file->path)
 		     : alone ? neap__recordings_folder_name(&file->label, file->path)
-			     : folder_name(&file->label, all, file->path, dir, choice->endings);
+			     : folder_name(&file->label, all, file->path, dir, choice);
 		if (rc == 0 && speaker)
 			rc = neap__name_pattern_find(by_speaker, &file->speaker, file->path);
 	}
@@ -259,8 +261,9 @@ static int keep_files(
 	all->count = kept;
 	if (rc < 0 || kept)
 		return rc;
-	return neap__recordings_folder(dir) || choice->unlisted ? none_kept(dir, choice)
-								: neap__recordings_wrong_file(dir);
+	return choice->lines && !neap__recordings_folder(dir) && !choice->unlisted
+		       ? choice->lines->wrong_file(dir)
+		       : none_kept(dir, choice);
 }
 
 /* Every name in a list is a file's: a list of other files would go unnoticed. */

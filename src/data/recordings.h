@@ -24,6 +24,25 @@ struct neap__recordings {
 	int nclasses, nspeakers;
 };
 
+/*
+ * Errors whose line proposes what to do. The proposal opens other files, perhaps with the same
+ * reader, so a reader gets this table from whoever shows the line; NULL: a plain line.
+ */
+struct neap__recordings_lines {
+	/* A file by itself that is of no kind to be encoded. */
+	int (*wrong_file)(const char *path);
+	/* --label without a group. */
+	int (*no_group)(const struct neap__recordings *all, const char *label,
+		const char *const *endings);
+	/* A file in the folder itself, whose class nothing shows. */
+	int (*no_class)(const struct neap__recordings *all, const char *path, const char *dir,
+		const char *const *endings);
+	/* An array file, of a folder of recordings or NULL, without arrays of events. */
+	int (*no_events)(const char *path, const char *folder);
+};
+/* recordings_advice.c. All give NEAP_EUSAGE or NEAP_EFORMAT. */
+extern const struct neap__recordings_lines neap__recordings_lines;
+
 /* Which files count, and what their classes are; all pointers are borrowed and may be NULL. */
 struct neap__recordings_choice {
 	/* Regular expressions (name_pattern.h) on the file name whose group 1 is the name; NULL:
@@ -37,6 +56,7 @@ struct neap__recordings_choice {
 	int nclasses;
 	int nameless; /* 1: files have no classes, and all are number -1 */
 	int strict;   /* 1: a file that does not count by its ending or class is refused */
+	const struct neap__recordings_lines *lines;
 	/* Set by find: files of other endings and hidden ones, of other classes, outside the lists.
 	 */
 	int64_t others, strangers, unlisted;
@@ -118,14 +138,7 @@ const char *neap__recordings_option(char room[NEAP__OPTION_TEXT], const char *di
 /* The same of --label alone, which sounds and arrays in the folder itself need: no folder names
  * their class. If their names do not either, it is what to do instead, behind a comma. */
 const char *neap__recordings_label(char room[NEAP__OPTION_TEXT], const char *dir);
-/*
- * Lines about --label whose group is missing, a file in the folder itself, whose class nothing
- * shows, and a file by itself that is of no kind to be encoded. NEAP_EUSAGE or NEAP_EFORMAT.
- */
-int neap__recordings_no_group(
-	const struct neap__recordings *all, const char *label, const char *const *endings);
-int neap__recordings_no_class(const struct neap__recordings *all, const char *path, const char *dir,
-	const char *const *endings);
+/* wrong_file of neap__recordings_lines. */
 int neap__recordings_wrong_file(const char *path);
 /* Refuses a recording, of sound (`events` 0) or of events, where a data set is expected; with the
  * folder of classes that it is in, if there is one. Opens files of events. NEAP_EFORMAT. */

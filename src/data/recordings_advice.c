@@ -31,7 +31,7 @@ static const char *propose(const struct neap__recordings *all, const char *const
 	return pattern;
 }
 
-int neap__recordings_no_group(
+static int no_group(
 	const struct neap__recordings *all, const char *label, const char *const *endings)
 {
 	const char *pattern = propose(all, NULL);
@@ -131,7 +131,7 @@ static int refuse_labels(const char *path, const char *dir, const char *list)
 	return 0;
 }
 
-int neap__recordings_no_class(const struct neap__recordings *all, const char *path, const char *dir,
+static int no_class(const struct neap__recordings *all, const char *path, const char *dir,
 	const char *const *endings)
 {
 	char table[300], advice[NEAP__DETAIL_BYTES] = "", above[400] = "";
@@ -266,3 +266,10 @@ const char *neap__recordings_option(char room[NEAP__OPTION_TEXT], const char *di
 		neap__recordings_label(label, dir));
 	return room;
 }
+
+const struct neap__recordings_lines neap__recordings_lines = {
+	.wrong_file = neap__recordings_wrong_file,
+	.no_group = no_group,
+	.no_class = no_class,
+	.no_events = neap__contents_refuse_events,
+};

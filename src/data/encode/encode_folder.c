@@ -213,7 +213,8 @@ static int find(struct neap__recordings *recordings, const char *dir,
 		.without = o->nwithout ? &without : NULL,
 		.classes = o->classes,
 		.nclasses = o->nclasses,
-		.strict = o->strict};
+		.strict = o->strict,
+		.lines = &neap__recordings_lines};
 	int rc = o->nsplit ? neap__name_list_read(&split, o->split, o->nsplit) : 0;
 	if (rc == 0 && o->nwithout)
 		rc = neap__name_list_read(&without, o->without, o->nwithout);

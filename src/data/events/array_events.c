@@ -19,7 +19,7 @@
 #include "data/events/columns.h"
 #include "data/events/event_doubts.h"
 #include "data/events/event_source.h"
-#include "data/formats/contents.h"
+#include "data/recordings.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/quote.h"
@@ -453,7 +453,8 @@ static int open_columns(struct array_events *s)
 }
 
 int neap__array_events_open(struct neap__event_source **source, const char *path,
-	const char *folder, const struct neap_event_options *options)
+	const char *folder, const struct neap_event_options *options,
+	const struct neap__recordings_lines *lines)
 {
 	struct array_events *s = calloc(1, sizeof *s);
 	if (!s || !(s->path = strdup(path))) {
@@ -473,5 +474,8 @@ int neap__array_events_open(struct neap__event_source **source, const char *path
 		close_all(&s->source);
 	else
 		*source = &s->source;
-	return strange ? neap__contents_refuse_events(path, folder) : rc;
+	if (!strange)
+		return rc;
+	return lines ? lines->no_events(path, folder)
+		     : neap__fail(rc, "'%s' has no arrays of events", path);
 }

@@ -257,13 +257,14 @@ static int open_source(struct neap__event_source **source, const char *path, int
 				 : neap__ntidigits_open(source, path, options, report);
 		if (is != 0)
 			return is < 0 ? is : 0;
-		NEAP_TRY(neap__array_events_open(source, path, NULL, options));
+		NEAP_TRY(neap__array_events_open(
+			source, path, NULL, options, &neap__recordings_lines));
 		if (!(*source)->recording)
 			return 0;
 		(*source)->close(*source);
 		*source = NULL;
 	}
-	return neap__folder_events_open(source, path, options, report);
+	return neap__folder_events_open(source, path, options, report, &neap__recordings_lines);
 }
 
 int neap_encode_events(struct neap_event_report *report, const char *path, const char *out,

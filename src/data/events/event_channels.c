@@ -22,8 +22,8 @@ const char *neap__event_file_channels(
 	*samples = 0;
 	neap__print(room, NEAP__CHANNELS_TEXT, " --sensor WIDTHxHEIGHT");
 	int rc = neap__recordings_ends(path, array_endings) && !neap__recordings_folder(path)
-			 ? neap__array_events_open(&source, path, NULL, &options)
-			 : neap__folder_events_open(&source, path, &options, &report);
+			 ? neap__array_events_open(&source, path, NULL, &options, NULL)
+			 : neap__folder_events_open(&source, path, &options, &report, NULL);
 	if (rc < 0)
 		return room;
 	*samples = source->recording ? 1 : source->samples;

@@ -53,13 +53,17 @@ struct neap__event_source {
 	int classes_found; /* 1: classes are what files there are, a damaged one is none */
 };
 
+struct neap__recordings_lines;
+
 /* A .npz, .npy or HDF5 file; a folder of recordings or one of its files, whose report counts the
-   files that were skipped. `folder`: that the array file is a recording of, or NULL. 0 or a
-   negative code. */
+   files that were skipped. `folder`: that the array file is a recording of, or NULL. `lines`
+   (recordings.h): NULL if errors are not shown. 0 or a negative code. */
 int neap__array_events_open(struct neap__event_source **source, const char *path,
-	const char *folder, const struct neap_event_options *options);
+	const char *folder, const struct neap_event_options *options,
+	const struct neap__recordings_lines *lines);
 int neap__folder_events_open(struct neap__event_source **source, const char *path,
-	const struct neap_event_options *options, struct neap_event_report *report);
+	const struct neap_event_options *options, struct neap_event_report *report,
+	const struct neap__recordings_lines *lines);
 
 /* aedat.c: events of [from, to] microseconds of a recording in AEDAT 3.1, relative to `from`. */
 int neap__aedat_read(struct neap__raw_events *events, const char *path, int64_t from, int64_t to);

@@ -32,6 +32,7 @@ struct folder_events {
 	struct neap__recordings recordings;
 	const struct neap_event_options *options; /* borrowed */
 	const char *dir;			  /* borrowed */
+	const struct neap__recordings_lines *lines;
 	neap__event_read *read; /* of the kind; NULL: it has a function of its own */
 	struct part *part;	/* NULL: each file is a sample */
 	int64_t parts, room, at;
@@ -63,7 +64,7 @@ static int next_file(
 static int open_recording(struct neap__event_source **one, const struct folder_events *f,
 	const char *path, int pixels)
 {
-	NEAP_TRY(neap__array_events_open(one, path, f->dir, f->options));
+	NEAP_TRY(neap__array_events_open(one, path, f->dir, f->options, f->lines));
 	if (pixels < 0 || (*one)->pixels == pixels)
 		return 0;
 	(*one)->close(*one);
@@ -319,7 +320,8 @@ static int find_files(struct folder_events *f, const char *path, const struct ne
 		.without = o->nwithout ? &without : NULL,
 		.classes = gestures ? NULL : o->classes,
 		.nclasses = o->nclasses,
-		.strict = o->strict && !gestures};
+		.strict = o->strict && !gestures,
+		.lines = f->lines};
 	int rc = o->nsplit ? neap__name_list_read(&split, o->split, o->nsplit) : 0;
 	if (rc == 0 && o->nwithout)
 		rc = neap__name_list_read(&without, o->without, o->nwithout);
@@ -335,7 +337,8 @@ static int find_files(struct folder_events *f, const char *path, const struct ne
 }
 
 int neap__folder_events_open(struct neap__event_source **source, const char *path,
-	const struct neap_event_options *options, struct neap_event_report *report)
+	const struct neap_event_options *options, struct neap_event_report *report,
+	const struct neap__recordings_lines *lines)
 {
 	struct folder_events *f = calloc(1, sizeof *f);
 	if (!f)
@@ -343,6 +346,7 @@ int neap__folder_events_open(struct neap__event_source **source, const char *pat
 	enum folder_kind kind = kind_of(path);
 	f->options = options;
 	f->dir = path;
+	f->lines = lines;
 	f->read = kinds[kind].read;
 	f->source = (struct neap__event_source){.next = kinds[kind].next,
 		.close = close_all,

@@ -3,7 +3,6 @@
 #include "data/formats/h5.h"
 #include "data/missing_file.h"
 #include "base/checked.h"
-#include "data/recordings.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/quote.h"
@@ -43,31 +42,6 @@ void neap__h5_leave(const struct neap__h5_guard *guard)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A file that is not HDF5. Holds the lock: opens no file with HDF5. */
-static int refuse_other(const struct neap__h5_file *file)
-{
-	static const char *const endings[] = {".h5", ".hdf5", NULL};
-	const char *path = file->path;
-
-	if (file->bytes == 0)
-		return neap__fail(NEAP_EFORMAT,
-			"'%s' is empty. Restore it from its source, or rewrite it", path);
-	if (neap__recordings_ends(path, endings))
-		return neap__fail(NEAP_EFORMAT,
-			"'%s' is not an HDF5 file, although its name ends as one. Restore it from "
-			"its source, rewrite it, or rename it with the ending of its contents",
-			path);
-	if (neap__recordings_ends(path, neap__event_endings)) /* of kinds that are no HDF5 */
-		return neap__recordings_lone(path, 1);
-	if (neap__recordings_text(path))
-		return neap__fail(NEAP_EFORMAT,
-			"'%s' is not an HDF5 file. If it is a text to learn, pass the name "
-			"'text:%s'",
-			path, path);
-	return neap__recordings_read(path) ? neap__table_lone(path)
-					   : neap__recordings_wrong_file(path);
-}
-
 /* Checks that the open file is a regular one, and HDF5 by its first bytes. */
 static int check_kind(struct neap__h5_file *file)
 {
@@ -81,7 +55,10 @@ static int check_kind(struct neap__h5_file *file)
 	if (!S_ISREG(st.st_mode))
 		return neap__fail(NEAP_EFORMAT, "'%s' is not a regular file", path);
 	file->bytes = (uint64_t)st.st_size;
-	return H5Fis_hdf5(path) > 0 ? 0 : refuse_other(file);
+	if (H5Fis_hdf5(path) > 0)
+		return 0;
+	file->is_other = 1;
+	return neap__fail(NEAP_EFORMAT, "'%s' is not an HDF5 file", path);
 }
 
 /* Opens the file in HDF5, and reads the sizes of its addresses and lengths. */

@@ -27,9 +27,16 @@ struct neap__h5_file {
 	uint64_t bytes;			    /* of the file */
 	const char *path;		    /* borrowed; for messages */
 	size_t address_bytes, length_bytes; /* of numbers in its structures */
+	int is_other; /* 1: opening it failed because it is not HDF5 */
 };
 
+/*
+ * 0 or a negative code. The line about a file that is not HDF5 depends on what else is in its
+ * folder, which may have to be opened with HDF5; so whoever has no lock adds it (other_file.c).
+ */
 int neap__h5_open(struct neap__h5_file *file, const char *path);
+/* Refuses such a file. Opens files with HDF5: without its lock. NEAP_EFORMAT. */
+int neap__other_file(const char *path);
 void neap__h5_close(struct neap__h5_file *file);
 /*
  * Is there an object of the absolute name, reached through hard links alone? 1, 0, or NEAP_EFORMAT

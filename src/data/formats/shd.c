@@ -339,10 +339,12 @@ static int shd_open(struct neap_dataset **out, const char *path)
 	shd->file.id = shd->times.base = shd->units.base = -1;
 	shd->file.fd = -1;
 	neap__h5_enter(&guard);
-	int rc = open_all(shd), strange = shd->strange;
+	int rc = open_all(shd), strange = shd->strange, is_other = shd->file.is_other;
 	if (rc < 0)
 		release(shd);
 	neap__h5_leave(&guard);
+	if (is_other)
+		rc = neap__other_file(path);
 	if (strange)
 		rc = neap__contents_refuse(path,
 			"has neither an array 'x' of rows of numbers (docs/data.md) nor "

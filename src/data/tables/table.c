@@ -48,7 +48,8 @@ static int find_files(struct neap__table *t, struct neap_table_report *report)
 		.classes = o->classes,
 		.nclasses = o->nclasses,
 		.nameless = !t->named,
-		.strict = o->strict};
+		.strict = o->strict,
+		.lines = &neap__recordings_lines};
 	int rc = o->nsplit ? neap__name_list_read(&split, o->split, o->nsplit) : 0;
 	if (rc == 0 && o->nwithout)
 		rc = neap__name_list_read(&without, o->without, o->nwithout);

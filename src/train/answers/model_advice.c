@@ -27,7 +27,7 @@ static int has_events(const char *data, char **names, int count)
 		.nclasses = names ? count : 0};
 	struct neap__event_source *source;
 
-	if (neap__array_events_open(&source, data, NULL, &options) < 0)
+	if (neap__array_events_open(&source, data, NULL, &options, NULL) < 0)
 		return 0;
 	source->close(source);
 	return 1;
@@ -39,7 +39,7 @@ static int is_recording(const char *data)
 	const struct neap_event_options options = {.size = sizeof options};
 	struct neap__event_source *source;
 
-	if (neap__array_events_open(&source, data, NULL, &options) < 0)
+	if (neap__array_events_open(&source, data, NULL, &options, NULL) < 0)
 		return 0;
 	int is = source->recording;
 	source->close(source);
