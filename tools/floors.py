@@ -3,8 +3,8 @@
 """
 The include law: a file includes its own folder, public headers, and the folders that the
 law names for it, so that no two folders include each other. The files of src/sweep have an order instead, and call
-downwards only. In all of src/, no more than two files call each other in a cycle (CYCLES lists those that do,
-with the reason). Beside it, what each floor may not do at all: the planner is pure, nets know no checkpoints, a library does not exit.
+downwards only. In all of src/, no more than two files call each other in a cycle.
+Beside it, what each floor may not do at all: the planner is pure, nets know no checkpoints, a library does not exit.
 Modules of the Python package import those that the law names, and no package that is optional
 unless the law says so.
 Prints every breach and exits 1 if there is one.
@@ -207,13 +207,6 @@ PYTHON = {
 OPTIONAL = ("numpy", "torch", "jax", "checkpoint_schedules")
 DEFINITION = re.compile(r"^[a-z][^;{}()#=]*?\b(neap_\w+)\([^;{}]*\)\n\{", re.MULTILINE)
 INCLUDE = re.compile(r'^#\s*include "([^"]+)"', re.MULTILINE)
-# Cycles of calls between more than two files of src/, as sets of their paths without the ending, and the reason for each.
-CYCLES = [
-    # The error for a folder that is opened as a file names the options of encode, for which the readers open its files.
-    {"src/data/events/array_events", "src/data/events/event_channels", "src/data/events/event_doubts",
-     "src/data/events/folder_events", "src/data/events/h5_columns", "src/data/formats/contents",
-     "src/data/formats/contents_advice", "src/data/formats/h5", "src/data/recordings", "src/data/recordings_advice", "src/data/tables/label_files", "src/data/tables/lone_table"},
-]
 # (folders, pattern, what it says)
 NEVER = [
     (("src/plan", "src/base"), r"#\s*include <(pthread|time|sys/|unistd|fcntl|threads|omp)",
@@ -308,7 +301,7 @@ for stem, text in rooms.items():
     named = re.findall(r"(?<!struct )\b(neap_\w+)\b", inside)
     calls[stem] = {owner[name]: name for name in named if owner.get(name, stem) != stem}
 for group in cycles(calls):
-    if len(group) > 2 and group not in CYCLES:
+    if len(group) > 2:
         breaches += [f"{stem}.c: calls {name} of {other}.c, in a cycle of {len(group)} files"
                      for stem in sorted(group) for other, name in sorted(calls[stem].items()) if other in group]
 for path in sorted(stem for stem in rooms if stem.startswith("src/sweep/")):

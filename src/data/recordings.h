@@ -32,8 +32,8 @@ struct neap__recordings_lines {
 	/* A file by itself that is of no kind to be encoded. */
 	int (*wrong_file)(const char *path);
 	/* --label without a group. */
-	int (*no_group)(const struct neap__recordings *all, const char *label,
-		const char *const *endings);
+	int (*no_group)(
+		const struct neap__recordings *all, const char *label, const char *const *endings);
 	/* A file in the folder itself, whose class nothing shows. */
 	int (*no_class)(const struct neap__recordings *all, const char *path, const char *dir,
 		const char *const *endings);

@@ -11,7 +11,8 @@ import wave
 
 from harness import Folder, Tap, neap, need
 
-need("numpy")
+need("h5py", "numpy")
+import h5py  # noqa: E402
 import numpy as np  # noqa: E402
 
 SENSOR = ["--sensor", "8x8"]
@@ -286,13 +287,29 @@ def heads(folder):
     return None
 
 
+def among_arrays(folder):
+    """a recording among HDF5 files, from which the proposed command takes the size of the sensor"""
+    for kind in "ab":
+        os.makedirs(os.path.join(folder, "among", kind))
+        for i in range(3):
+            with h5py.File(os.path.join(folder, "among", kind, f"{i}.h5"), "w") as file:
+                for name, values in (("t", range(5)), ("x", range(5)), ("y", [7] * 5), ("p", [0, 1, 0, 1, 0])):
+                    file[name] = np.array(list(values))
+        write(os.path.join(folder, "among", kind, "x.dat"), "% Data file\n")
+    for args in (["train", "among/a/x.dat"], ["compare", "among/b/x.dat"]):
+        done = neap(*args, cwd=folder, timeout=60)
+        if done.returncode != 2 or "neap encode 'among'" not in done.stderr or "--sensor 5x8" not in done.stderr:
+            return done.stderr
+    return None
+
+
 ARGUMENTS = ((["parts", "--out", "parts"], "--out 'parts/train.h5'"), (["parts", "--out", "nowhere/x.h5"], "no folder 'nowhere'"),
              (["a.wav", "b.wav", "--out", "x.h5"], "Pass the folder"), (["parts/train", "--out", "x.h5", "--classes", "3"], "classes found are Run, run"))
 
 
 def main():
     with Tap() as tap, Folder() as folder:
-        for test in events, texts, tables, headers, unlabelled, patterns, sounds, proposals, nameless, confused, heads, listed:
+        for test in events, texts, tables, headers, unlabelled, patterns, sounds, proposals, nameless, confused, heads, listed, among_arrays:
             tap.run(test.__doc__, test, folder)
         for args, needle in ARGUMENTS:
             done = run(folder, "encode", *args)

@@ -68,20 +68,23 @@ static inline void add_plain(struct random_net *r, struct draws *d, int layer, i
 		add(r, ":learn=tau");
 }
 
-enum random_cell {
-	LIF,
-	CUBALIF,
-	ALIF,
-	ADLIF,
-	SEADLIF,
-	BRF,
-	INTEGRATOR,
-	RNN,
-	LSTM,
-	GRU,
-	EGRU,
-	FILE_CELL
-};
+/* Cells X(number, cell): those that spike, then INTEGRATOR, then those from RNN on. */
+#define RANDOM_CELLS(X)                                                                            \
+	X(LIF, "lif")                                                                              \
+	X(CUBALIF, "cubalif")                                                                      \
+	X(ALIF, "alif")                                                                            \
+	X(ADLIF, "adlif")                                                                          \
+	X(SEADLIF, "seadlif")                                                                      \
+	X(BRF, "brf")                                                                              \
+	X(INTEGRATOR, "integrator")                                                                \
+	X(RNN, "rnn")                                                                              \
+	X(LSTM, "lstm")                                                                            \
+	X(GRU, "gru")                                                                              \
+	X(EGRU, "egru")                                                                            \
+	X(FILE_CELL, "cell c;state u;u=tanh(u)+in+0.1*spike;reset u=0;spike u-1")
+#define RANDOM_NUMBER(number, cell) number,
+#define RANDOM_NAME(number, cell) cell,
+enum random_cell { RANDOM_CELLS(RANDOM_NUMBER) CELLS };
 
 static inline void add_neuron(struct random_net *r, struct draws *d, int cell)
 {
@@ -176,11 +179,9 @@ static inline int add_windows(struct random_net *r, struct draws *d, const char 
 static inline void add_layer(struct random_net *r, struct draws *d, int layer, int layers,
 	int units, int links, int late)
 {
-	static const char *const names[] = {"lif", "cubalif", "alif", "adlif", "seadlif", "brf",
-		"integrator", "rnn", "lstm", "gru", "egru",
-		"cell c;state u;u=tanh(u)+in+0.1*spike;reset u=0;spike u-1"};
+	static const char *const names[] = {RANDOM_CELLS(RANDOM_NAME)};
 	/* Delays need spikes, and skips are as frequent among these. */
-	int cell = often(d, 30) ? LIF : often(d, 65) ? below(d, INTEGRATOR) : below(d, 12);
+	int cell = often(d, 30) ? LIF : often(d, 65) ? below(d, INTEGRATOR) : below(d, CELLS);
 	/* Those that delays apply to. */
 	int size = 1 + below(d, units), has_max = 0;
 	int is_filter = cell < INTEGRATOR && often(d, layer && late ? 30 : layer ? 0 : 10);

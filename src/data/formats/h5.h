@@ -27,7 +27,7 @@ struct neap__h5_file {
 	uint64_t bytes;			    /* of the file */
 	const char *path;		    /* borrowed; for messages */
 	size_t address_bytes, length_bytes; /* of numbers in its structures */
-	int is_other; /* 1: opening it failed because it is not HDF5 */
+	int is_other;			    /* 1: opening it failed because it is not HDF5 */
 };
 
 /*
