@@ -5,6 +5,7 @@
  */
 #include "data/events/event_source.h"
 #include "data/formats/h5.h"
+#include "data/recordings.h"
 #include "fuzz_files.h"
 
 #include <string.h>
@@ -104,7 +105,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int rc = neap__ntidigits_open(&source, path, &options, &report);
 	FUZZ_CHECK(rc < 0 || rc == digits, "the kind of the file");
 	if (!digits)
-		rc = neap__array_events_open(&source, path, NULL, &options);
+		rc = neap__array_events_open(
+			&source, path, NULL, &options, &neap__recordings_lines);
 	fuzz_line(rc);
 	while (source && (rc = source->next(source, &events, &where)) != 0) {
 		fuzz_line(rc);

@@ -4,6 +4,7 @@
  * records ("\x93NUMPY"), else as N-MNIST.
  */
 #include "data/events/event_source.h"
+#include "data/recordings.h"
 #include "fuzz_files.h"
 
 #include <string.h>
@@ -24,7 +25,8 @@ static void read_arrays(struct neap__raw_events *events, const char *path, size_
 		.size = sizeof options, .classes = classes, .nclasses = 3};
 	struct neap__event_source *source = NULL;
 	const char *where = NULL;
-	int rc = neap__array_events_open(&source, path, size & 1 ? "folder" : NULL, &options);
+	int rc = neap__array_events_open(
+		&source, path, size & 1 ? "folder" : NULL, &options, &neap__recordings_lines);
 	fuzz_line(rc);
 	/* Samples without events cost nothing in a file of offsets: the first hundred do. */
 	for (int i = 0; rc == 0 && i < 100; i++) {
