@@ -27,10 +27,8 @@ ZERO_IS_BAD = {
     "encode": ["channels"],
     "eval": ["dt"],
     "predict": ["dt", "every", "level", "window"],
-    "export": [],
     "calibrate": ["batch", "dt", "memory", "timed", "repeats"],
     "bench": ["runs"],
-    "study": [],
 }
 
 
@@ -109,7 +107,7 @@ def option_cases(command, base):
                 yield rest + [option, value], option
             if name not in NEGATIVE_IS_FINE:
                 yield rest + [option, "-1"], option
-            if name in ZERO_IS_BAD[command]:
+            if name in ZERO_IS_BAD.get(command, ()):
                 yield rest + [option, "0"], option
     yield list(base) + ["--no-such-option"], "--no-such-option"
     yield list(base) + ["-x"], "-x"
