@@ -156,6 +156,9 @@ int neap__recording_shape(
  * the command that reads this one.
  */
 int neap__contents_refuse(const char *path, const char *problem);
+/* The same of a file without events, alone or of a folder of recordings, or of one that training
+ * reads as it is. */
+int neap__contents_refuse_events(const char *path, const char *folder);
 /* Whether training reads the array file as it is, and the line that refuses to encode it. */
 int neap__contents_is_set(const char *path);
 int neap__contents_refuse_set(const char *path);

@@ -5,7 +5,6 @@
  */
 #include "data/recordings.h"
 #include "data/dataset.h"
-#include "data/formats/contents.h"
 #include "data/missing_file.h"
 #include "data/names/pattern_proposal.h"
 #include "data/names/sort_command.h"

@@ -30,9 +30,6 @@ struct neap__contents {
 
 /* Fills in the arrays of a file; none where it cannot be read. */
 void neap__contents_list(struct neap__contents *contents, const char *path);
-/* neap__contents_refuse (dataset.h) of a file without events, alone or of a folder of recordings,
- * or of one that training reads as it is. */
-int neap__contents_refuse_events(const char *path, const char *folder);
 /* Refuses a folder where a data set is expected: the data set in it, or how it is encoded. A folder
  * with the folders train and test becomes two files. Opens files with HDF5: without its lock. */
 int neap__contents_refuse_folder(const char *path);

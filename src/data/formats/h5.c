@@ -3,6 +3,7 @@
 #include "data/formats/h5.h"
 #include "data/missing_file.h"
 #include "base/checked.h"
+#include "data/recordings.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/quote.h"
@@ -42,6 +43,25 @@ void neap__h5_leave(const struct neap__h5_guard *guard)
 	pthread_mutex_unlock(&lock);
 }
 
+/* A file that is not HDF5. */
+static int refuse_other(struct neap__h5_file *file)
+{
+	static const char *const endings[] = {".h5", ".hdf5", ".hdf", ".he5", NULL};
+
+	if (file->bytes == 0)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' is empty. Restore it from its source, or rewrite it", file->path);
+	if (neap__recordings_ends(file->path, endings))
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' is not an HDF5 file, although its name ends as one. Restore it from "
+			"its source, rewrite it, or rename it with the ending of its contents",
+			file->path);
+	file->is_other = 1;
+	return neap__fail(NEAP_EFORMAT,
+		"'%s' is not an HDF5 file. Check the path, or restore the file from its source",
+		file->path);
+}
+
 /* Checks that the open file is a regular one, and HDF5 by its first bytes. */
 static int check_kind(struct neap__h5_file *file)
 {
@@ -55,10 +75,7 @@ static int check_kind(struct neap__h5_file *file)
 	if (!S_ISREG(st.st_mode))
 		return neap__fail(NEAP_EFORMAT, "'%s' is not a regular file", path);
 	file->bytes = (uint64_t)st.st_size;
-	if (H5Fis_hdf5(path) > 0)
-		return 0;
-	file->is_other = 1;
-	return neap__fail(NEAP_EFORMAT, "'%s' is not an HDF5 file", path);
+	return H5Fis_hdf5(path) > 0 ? 0 : refuse_other(file);
 }
 
 /* Opens the file in HDF5, and reads the sizes of its addresses and lengths. */
