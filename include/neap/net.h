@@ -171,7 +171,8 @@ struct neap_net_options {
 	/*
 	 * NULL: gru:256,li if the inputs are `values`, lif:256r,li if they are spikes or an option
 	 * is given that only spiking cells have (tau, reset, surrogate and so on). neap_train and
-	 * neap_compare choose gru:256,li for texts as well.
+	 * neap_compare choose gru:256,li for texts as well, and a run that is resumed keeps its
+	 * network.
 	 */
 	const char *spec;
 	int inputs, classes;

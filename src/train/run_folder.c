@@ -185,6 +185,16 @@ static int lost_snapshot(const struct neap__trainer *trainer, int64_t epochs)
 		neap__quoted(o->data), neap__quoted(o->out));
 }
 
+/* Without a network in the options, the run goes on with its own: the default depends on the version. */
+static int take_spec(struct neap__trainer *trainer, const struct neap_train_options *was)
+{
+	if (trainer->options.net.spec)
+		return 0;
+	trainer->spec = strdup(was->net.spec);
+	trainer->options.net.spec = trainer->spec;
+	return trainer->spec ? 0 : neap__fail_errno(ENOMEM, "%s", was->net.spec);
+}
+
 int neap__run_folder_same_data(struct neap__trainer *trainer)
 {
 	const struct neap_train_options *o = &trainer->options;
@@ -202,6 +212,8 @@ int neap__run_folder_same_data(struct neap__trainer *trainer)
 	if (rc == 0 && !trainer->has_snapshot && neap__run_epochs(run) > 0 &&
 		access(trainer->model, F_OK) == 0)
 		rc = lost_snapshot(trainer, neap__run_epochs(run));
+	if (rc == 0)
+		rc = take_spec(trainer, neap_run_options(run));
 	neap_run_close(run);
 	return rc;
 }
@@ -268,4 +280,5 @@ void neap__run_folder_leave(struct neap__trainer *trainer)
 	free(trainer->metrics);
 	free(trainer->costs);
 	free(trainer->run);
+	free(trainer->spec);
 }

@@ -98,6 +98,7 @@ struct neap__trainer {
 	struct neap_process_memory memory;
 	int folder; /* open and locked while the run writes; or -1 */
 	char *model, *last, *metrics, *costs, *run; /* paths */
+	char *spec; /* of the run that is resumed, if the options have none; or NULL */
 	double started, session;		    /* clock; seconds of the sessions before */
 	double snapshot;			    /* clock of the last snapshot */
 	int made;				    /* the folder, by this session */
@@ -125,7 +126,8 @@ void neap__trainer_say(const struct neap__trainer *trainer, const char *format, 
 
 /*
  * run_folder.c: check returns 1 where the run's folder exists; is_free refuses one that is not to
- * be resumed, same_data data that differs from a resumed run's (it sets keeps_memory); take makes
+ * be resumed, same_data data that differs from a resumed run's (it sets keeps_memory, and the
+ * network if the options have none); take makes
  * the folder, locks it and removes half-written files of a killed run.
  */
 int neap__run_folder_is_free(const struct neap__trainer *trainer);

@@ -415,6 +415,23 @@ static void other_samples_are_refused(void **state)
 	assert_true(train_hash(&o) == hash);
 }
 
+/* The default network is another one than the run's, as with a run that an earlier version started. */
+static void without_a_network_it_keeps_its_own(void **state)
+{
+	(void)state;
+	struct neap_train_options o = small_run("network");
+	struct neap_train_result r = {.size = sizeof r};
+	struct stop stop = {.update = 7};
+	o.progress = stop_there;
+	o.user = &stop;
+	assert_int_equal(neap_train(&r, &o), NEAP_EINTERRUPTED);
+	o.resume = 1;
+	o.progress = NULL;
+	o.net.spec = NULL;
+	assert_true(train_hash(&o) == whole());
+	same_files("network/model.safetensors", "whole/model.safetensors");
+}
+
 /* A run's folder keeps its options; more epochs go on from where it ended. */
 static void options_are_kept(void **state)
 {
@@ -517,6 +534,7 @@ int main(void)
 		cmocka_unit_test(two_at_once_are_refused),
 		cmocka_unit_test(other_settings_are_refused),
 		cmocka_unit_test(other_samples_are_refused),
+		cmocka_unit_test(without_a_network_it_keeps_its_own),
 		cmocka_unit_test(options_are_kept),
 		cmocka_unit_test(damaged_snapshots_are_refused),
 	};
