@@ -185,7 +185,8 @@ static int lost_snapshot(const struct neap__trainer *trainer, int64_t epochs)
 		neap__quoted(o->data), neap__quoted(o->out));
 }
 
-/* Without a network in the options, the run goes on with its own: the default depends on the version. */
+/* Without a network in the options, the run goes on with its own: the default depends on the
+ * version. */
 static int take_spec(struct neap__trainer *trainer, const struct neap_train_options *was)
 {
 	if (trainer->options.net.spec)

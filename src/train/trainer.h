@@ -98,10 +98,10 @@ struct neap__trainer {
 	struct neap_process_memory memory;
 	int folder; /* open and locked while the run writes; or -1 */
 	char *model, *last, *metrics, *costs, *run; /* paths */
-	char *spec; /* of the run that is resumed, if the options have none; or NULL */
-	double started, session;		    /* clock; seconds of the sessions before */
-	double snapshot;			    /* clock of the last snapshot */
-	int made;				    /* the folder, by this session */
+	char *spec;		 /* of the run that is resumed, if the options have none; or NULL */
+	double started, session; /* clock; seconds of the sessions before */
+	double snapshot;	 /* clock of the last snapshot */
+	int made;		 /* the folder, by this session */
 	int drafted; /* run.json was first written by this session, and no plan is known to fit */
 	int there, has_snapshot; /* the folder was there and not empty; last.safetensors is */
 	int resumed;

@@ -415,7 +415,8 @@ static void other_samples_are_refused(void **state)
 	assert_true(train_hash(&o) == hash);
 }
 
-/* The default network is another one than the run's, as with a run that an earlier version started. */
+/* The default network is another one than the run's, as with a run that an earlier version started.
+ */
 static void without_a_network_it_keeps_its_own(void **state)
 {
 	(void)state;
