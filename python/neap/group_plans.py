@@ -30,7 +30,9 @@ class Measured(NamedTuple):
     """Measurements of a group: bytes of its tape, its costs, bytes of graphs that it drops; bytes of its own graph,
     which stay in memory if the tape is offloaded, and seconds of computation per byte of such a tape, in each
     direction; bytes of a state and of its adjoint, and whether the size of states changes from group to group; with
-    ``every``, the bytes of all states and of all tapes."""
+    ``every``, the bytes of all states and of all tapes. ``fixed``: the places of the parts of the state that the steps
+    return unchanged, ``once``: their bytes, which states and tapes do not include, and ``apart``: the bytes of their
+    adjoints, which ``adjoint`` includes."""
 
     tape: int
     costs: Costs
@@ -42,6 +44,9 @@ class Measured(NamedTuple):
     grows: bool = False
     states: Tuple[int, ...] = ()
     tapes: Tuple[int, ...] = ()
+    fixed: Tuple[int, ...] = ()
+    once: int = 0
+    apart: int = 0
 
 
 class Chain(NamedTuple):
@@ -63,13 +68,15 @@ class Chain(NamedTuple):
 
 class Chosen(NamedTuple):
     """A plan, the measurements it is based on, and whether tapes may be offloaded. ``actions``: of the plan, stored if
-    generating them takes long. ``spill``: its first tier is host memory and the first tier of files."""
+    generating them takes long. ``spill``: its first tier is host memory and the first tier of files. ``apart``: bytes of
+    adjoints that are not part of the plan."""
 
     plan: Plan
     found: Measured
     travels: bool
     actions: Sequence[Any] = ()
     spill: bool = False
+    apart: int = 0
 
 
 def _between(stays: Costs, goes: Costs, share: float) -> Costs:
@@ -99,14 +106,19 @@ def _unequal(chain: Chain, found: Measured, every: Measured) -> Chosen:
     """Returns the plan for groups of the sizes ``every``. The seconds ``found.costs`` are scaled by the bytes of tapes:
     in examples/python/long_context.py (hybrid), a cache of 16 and 64 chunks makes steps 1.6 and 2.7 times slower than
     an empty one, and their tapes 1.6 and 3.5 times larger. No adjoint is planned, because the plan counts the gradient
-    of a state with the bytes of the state."""
+    of a state with the bytes of the state, except for parts that states do not include."""
     shares = [tape / max(1, found.tape) for tape in every.tapes]
     advance, record, backward = [[cost * share for share in shares] for cost in found.costs]
     stages = Stages(state=[max(chain.state, nbytes) for nbytes in every.states], tape=every.tapes, advance=advance,
                     record=record, backward=[*backward, 0])
-    made = plan(stages=stages, memory=None if chain.left is None else max(0, chain.left), strategy=chain.strategy)
-    return Chosen(made, found._replace(tape=max(every.tapes), state=max(every.states), adjoint=0,
-                                       spare=max(found.spare, every.spare)), False, list(made))
+    try:
+        made = plan(stages=stages, memory=None if chain.left is None else max(0, chain.left - found.apart),
+                    strategy=chain.strategy)
+    except BudgetError as error:
+        error.least += found.apart if error.least else 0
+        raise
+    return Chosen(made, found._replace(tape=max(every.tapes), state=max(every.states), adjoint=found.apart,
+                                       spare=max(found.spare, every.spare)), False, list(made), apart=found.apart)
 
 
 def fastest(chain: Chain, tiers: List[OpenTier], stays: Optional[Measured], goes: Optional[Measured],

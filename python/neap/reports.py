@@ -23,6 +23,7 @@ class Report:
     - ``graph``: estimated bytes of ``tape`` for nodes of autograd's graph and tensor objects
     - ``graphs``: estimated maximum of bytes in the budget for the graphs of offloaded tapes
     - ``static``: bytes of the budget for static buffers of CUDA graphs (``compile=True``), in addition to the peaks
+    - ``unchanged``: bytes of the budget for the parts of the state that no step changes, in addition to the peaks
     - ``host``: bytes of host memory for offloaded states and tapes (``host=``), and for records on their way to files
     - ``steps``, ``group``: number of steps, and of steps per group
     - ``extra_steps``: recomputed forward steps
@@ -44,7 +45,7 @@ class Report:
         self.counts = Counts()
         self.steps = self.group = self.state = self.tape = self.charged = 0
         self.memory: Optional[int] = None
-        self.static = 0
+        self.static = self.unchanged = 0
         self.replays = self.graphs = self.graph = self.host = self.doubles = self.double_kept = self.double_tape = 0
         self._peak: Optional[int] = None
         self.uncompiled = ""
@@ -116,6 +117,8 @@ class Report:
         ]
         if self.static:
             rows.insert(5, ("static", f"{show_size(self.static)} of the budget, in addition to the peak"))
+        if self.unchanged:
+            rows.insert(5, ("unchanged", f"{show_size(self.unchanged)} of the state and of the budget, in addition to the peak"))
         if self.counts.puts or self.counts.tape_puts:
             rows.append(("tiers", f"{self.counts.puts} states written, {self.counts.gets} read; "
                                   f"{self.counts.tape_puts} tapes written, {self.counts.tape_gets} read; "

@@ -80,7 +80,8 @@ class Facts:
 
 class Choice(NamedTuple):
     """The plan of a call: steps per group, planned sizes, places on tiers, bytes of a state on a tier, and bytes of the
-    budget that are not part of the plan: ``charged`` for gradients of parameters, ``aside`` for groups (``Facts.aside``).
+    budget that are not part of the plan: ``charged`` for gradients of parameters, ``aside`` for groups (``Facts.aside``),
+    for the use ``reserve``.
     """
 
     group: int
@@ -90,11 +91,17 @@ class Choice(NamedTuple):
     record: int
     charged: int = 0
     aside: int = 0
+    reserve: str = ""
 
     @property
     def graphs(self) -> int:
         """The most bytes of graphs of offloaded tapes."""
         return self.places.away * self.chosen.found.graph
+
+    @property
+    def peak(self) -> int:
+        """The most bytes of states, tapes, adjoint and graphs of offloaded tapes."""
+        return self.chosen.plan.peak + self.graphs + self.chosen.apart
 
     @property
     def stored(self) -> bool:
@@ -188,7 +195,7 @@ def _chosen(asked: Asked, facts: Facts, machine: Machine, group: int, left: Opti
     staging = sum(tier.spec().staging for tier, used in zip(tiers, places.used) if used)
     sizes = Sizes(chain.state, made.found.adjoint if stays else adjoint, max(1, made.found.tape),
                   None if free else left, staging, made.found.graph)
-    return Choice(group, sizes, made, places, facts.record, aside=aside)
+    return Choice(group, sizes, made, places, facts.record, aside=aside, reserve=facts.reserve)
 
 
 def enough(asked: Asked, facts: Facts, machine: Machine, least: int) -> Tuple[int, int]:

@@ -131,7 +131,7 @@ class Call:
         if charged:
             why += f"; {show_least(charged)} more are reserved for the gradients of the parameters"
         if self.made.aside:
-            why += f"; {show_least(self.made.aside)} more are reserved for static buffers of compiled groups"
+            why += f"; {show_least(self.made.aside)} more are reserved for {self.made.reserve}"
         return too_small(self.report.memory or 0, least, why + self.run.of_inputs())
 
     def backward(self, player: Optional[Player], last: Sequence[Optional[torch.Tensor]],

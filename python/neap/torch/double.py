@@ -187,7 +187,9 @@ class _Pass:
                     state = self.run.advance(state, t, t + 1, False)
                     leaves = _all_owned(state.leaves)
                     state = state._replace(leaves=leaves, versions=[x._version for x in leaves])
-        self.kept = sum(map(nbytes, self.states)) + nbytes(self.generators)
+        shared = self.run.fixed.at  # one memory in all states
+        self.kept = nbytes(x for row in self.states for x in row if not shared or address(x)[0] not in shared)
+        self.kept += nbytes(self.generators)
 
     def _back(self) -> None:
         for t in range(self.run.steps - 1, 0, -1):

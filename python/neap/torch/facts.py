@@ -3,7 +3,7 @@
 import sys
 import types
 import weakref
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import torch
 
@@ -36,7 +36,8 @@ class Known(NamedTuple):
     measured: Dict[Any, Measured]
     plans: Dict[Any, Any]  # see scan_choice.Facts
     tiers: Dict[Any, List[OpenTier]]
-    needs: Set[Any]  # "grad", "walk": see Again; "made": its steps create leaves that require gradients; Arguments.kind
+    needs: Set[Any]  # "grad", "walk": see Again; "made": its steps create leaves that require gradients; Arguments.kind,
+    # alone or with "changes"
     groups: Groups  # compiled ones
 
 
@@ -73,18 +74,25 @@ class Facts(scan_choice.Facts):
 
     def __init__(self, given: Arguments, known: Known, compiler: Optional[Compiler], run: Run, fresh: Callable[[], Run]):
         super().__init__(known.plans)
-        self.reserve = "static buffers of compiled groups"
+        self.reserve = "parts of the state that no step changes" if compiler is None else "static buffers of compiled groups"
         self.given, self.known, self.compiler, self.run, self.fresh = given, known, compiler, run, fresh
         self.grad, self.walk, self.inputs = run.grad, run.walk, run.of_inputs()
-        sizes = [nbytes([x]) for x in given.start] + ([get_rng(given.random).numel()] if run.rng else [])
-        self.record = max(1, sum(sizes) if given.device is None else record_bytes(sizes))
+        self._fix(())
         self.adjoint = nbytes(x for x in given.start if differentiable(x))
         self.gradients = 2 * sum(run.memory.rounded(nbytes([param])) for param in run.params)
 
+    def _fix(self, places: Tuple[int, ...]) -> None:
+        """Notes the places of the parts of the state that no step changes, which are not written to tiers."""
+        given, run, self.fixed = self.given, self.run, places
+        sizes = [nbytes([x]) for j, x in enumerate(given.start) if j not in places]
+        sizes += [get_rng(given.random).numel()] if run.rng else []
+        self.record = max(1, sum(sizes) if given.device is None else record_bytes(sizes))
+
     def aside(self, group: int) -> int:
-        """Returns the bytes of static buffers of compiled groups: of this size, and of the last one."""
+        """Returns the bytes of static buffers of compiled groups: of this size, and of the last one. Of other groups, the
+        bytes of the parts of the state that no step changes."""
         if self.compiler is None:
-            return 0
+            return self.group(group).once
         state, self.run.size = self.run.state(self.given.start), group
         first = self.compiler.traced(self.run, state, group).static
         rest = self.given.steps % group if first else 0
@@ -92,6 +100,7 @@ class Facts(scan_choice.Facts):
 
     def group(self, group: int, offloaded: bool = False, timed: bool = True) -> Measured:
         found = self._measured(group, offloaded, self.given.options.costs if timed else UNTIMED, timed)
+        self._fix(found.fixed)
         return found._replace(grows=True) if self.given.kind in self.known.needs else found
 
     def every(self, group: int) -> Measured:
@@ -121,6 +130,7 @@ class Facts(scan_choice.Facts):
         given, run = self.given, self.run
         parts = () if given.module is None else given.module.modules()
         return (self.compiler is not None, group, offloaded, costs, every and given.steps, run.rng, run.grad, run.walk,
+                run.fixes, run.views,
                 run.memory, given.cast.key, tuple(getattr(part, "training", None) for part in parts),
                 torch.get_num_threads(), len(run.params), tuple(x.requires_grad for x in given.inputs or ()),
                 *[(x.shape, x.dtype, x.device) for x in given.start],
@@ -130,6 +140,7 @@ class Facts(scan_choice.Facts):
         given, run = self.given, self.fresh()
         run.travels, run.stored = offloaded, stored
         run.emitting, run.caller = False, addresses(given.start)
+        run.fix(given.start, self.fixed)
         with generator_kept(given.random), given.around.attributes.restored(), given.cast():
             return needed(run, run.state(given.start), given.steps, sizes)
 

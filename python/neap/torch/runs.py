@@ -14,10 +14,10 @@ from .heap import Heap
 from .interrupts import passed_on
 from .layouts import bits, dense, flipped
 from .leaves import alive, cut, differentiable, each, laid, leaves_of, packed, restored, summed
-from .measure import (CPU, Counter, Reachable, Samples, Uncounted, Walked, addresses, behind, captured, hooked, mark,
-                      refuses_hooks)
+from .measure import (CPU, Counter, Reachable, Samples, Uncounted, Walked, address, addresses, behind, captured, hooked,
+                      mark, refuses_hooks)
 from .seeding import GroupTape, muted, pairs, reverse
-from .sizing import Sizer, apart, state_bytes
+from .sizing import Fixed, Sizer, apart, state_bytes, unchanged
 from .tapes import Keeper, bare, hollow, inlet, packed_bytes
 from .trees import LEAF, described, flatten, nbytes, unflatten
 from .wrappers import signature_hint
@@ -34,11 +34,12 @@ class Again(Exception):
     """Raised to restart the scan: its step reaches ``leaves`` that require gradients, or uses random numbers
     (``rng``); it computes gradients itself, or rounds differently without them (``grad``); or it uses torch.func,
     which rejects hooks (``walk``); or its state has another shape than the first one, so it cannot be offloaded
-    (``grows``)."""
+    (``grows``); or it changes a part of the state that the measured steps returned unchanged (``changes``)."""
 
     def __init__(self, leaves: Sequence[torch.Tensor] = (), rng: bool = False, t: int = 0, grad: bool = False,
-                 walk: bool = False, grows: bool = False):
+                 walk: bool = False, grows: bool = False, changes: bool = False):
         super().__init__("the scan is restarted")
+        self.changes = changes
         self.leaves, self.rng, self.t, self.grad, self.walk, self.grows = list(leaves), rng, t, grad, walk, grows
 
 
@@ -103,6 +104,8 @@ class Run(Backend):
         self.travels = self.spans = self.stored = False  # tapes are offloaded; as tensors of bytes; states on tiers
         self.replans = False  # the scan is planned from scratch if the shape of its state changes
         self.caller: Set[int] = set()  # addresses of the first state's storages
+        self.fixes = self.views = False  # unchanged parts of the state are counted once; only if their views are the same
+        self.fixed = Fixed()
         self.sent: Optional[Set[int]] = None  # first steps of the groups with offloaded tapes; None: all
         self.device, self.memory = torch.device("cpu"), CPU
         self.random = Generators([])
@@ -150,9 +153,24 @@ class Run(Backend):
         if found:
             self.same[t] = found
 
+    def fix(self, first: Sequence[torch.Tensor], places: Tuple[int, ...]) -> None:
+        """Counts the parts of the state at these places once: in no state, and in no tape."""
+        excluded = self.excluded - self.fixed.at
+        self.fixed = Fixed(first, places, excluded, self.memory)
+        self.excluded = excluded | self.fixed.at
+
+    def moved(self, state: State) -> Tuple[int, ...]:
+        """Returns the places of the parts that are counted once, and that are another tensor in this state."""
+        if not self.fixed.places or not self.like:
+            return ()
+        there = unchanged(self.like, state.leaves, self.views)
+        return tuple([j for j in self.fixed.places if j not in there])
+
     def state_bytes(self, state: State) -> Tuple[int, int]:
         """Returns the bytes of a state, and of its adjoint, whose tensors are dense with separate storages."""
-        whole, adjoint = state_bytes(state.leaves, self.excluded, self.caller, self.memory)
+        if self.fixed.places and self.emitting and self.moved(state):  # before the backward pass
+            raise Again(changes=True)
+        whole, adjoint = state_bytes(state.leaves, self.excluded, self.caller, self.memory, self.fixed.at)
         return whole + (0 if state.rng is None else state.rng.numel()), adjoint
 
     def unchanged(self, state: State) -> None:
@@ -178,8 +196,15 @@ class Run(Backend):
 
     def pieces(self, state: State) -> Tuple[State, List[Any]]:
         self.unchanged(state)
+        if self.moved(state):
+            if self.emitting:
+                raise Again(changes=True)
+            raise OSError("a part of the state is another tensor than in the first steps. The state is recomputed")
+        stay = {id(state.leaves[j]) for j in self.fixed.places}  # these parts are never offloaded
         memory = [flipped(leaf, bits(leaf)) for leaf in state.leaves]  # a tier stores only the bytes
         cut = [leaf if leaf.is_contiguous() or packed(leaf) else leaf.contiguous() for leaf in memory]
+        if stay:
+            cut = [leaf if id(leaf) in stay else own for leaf, own in zip(state.leaves, cut)]
         for leaf, like in zip(cut, self.like):
             if leaf.shape != like.shape or leaf.dtype != like.dtype:
                 if self.replans and self.emitting:  # before the backward pass
@@ -187,7 +212,8 @@ class Run(Backend):
                 raise OSError("states have different shapes or dtypes, and only equal ones are offloaded. It is "
                               "recomputed")
         copy = State(cut, [leaf._version for leaf in cut], state.rng, state.layouts)
-        rows = cut if state.rng is None else [*cut, state.rng]
+        rows = [leaf for leaf in cut if id(leaf) not in stay] if stay else cut
+        rows = rows if state.rng is None else [*rows, state.rng]
         return copy, [(packed_bytes(row) if self.spans else row.data_ptr(), row.numel() * row.element_size())
                       for row in rows if row.numel()]
 
@@ -201,6 +227,12 @@ class Run(Backend):
                     leaves[i], layouts[i] = laid, _Layout(None, bit)
         for k, j in self.same.get(t, ()):
             leaves[k] = leaves[j]
+        for j in self.fixed.places:
+            there, stays = leaves[j], self.like[j]
+            for k in [k for k, x in enumerate(leaves) if x is there]:
+                leaves[k] = stays
+                if layouts:
+                    layouts[k] = _Layout(None, (False, False))
         return State(leaves, [leaf._version for leaf in leaves],
                      torch.empty_like(get_rng(self.random)) if self.rng else None, layouts)
 
@@ -351,7 +383,7 @@ class Run(Backend):
     def record(self, state: State, t0: int, t1: int, first: bool,
                room: Optional[int]) -> Tuple[State, GroupTape, int]:
         self.unchanged(state)
-        kind = t1 - t0, tuple([x.shape for x in state.leaves])
+        kind = self._kind(state, t1 - t0)
         found = self._recorded(state, t0, t1, first, self._counter(t0, t1, room, kind), kind)
         if found is None:  # its number of nodes differs from the other groups of its kind
             found = self._recorded(state, t0, t1, first, self._counting(room), kind)
@@ -360,7 +392,7 @@ class Run(Backend):
         return found
 
     def tape_bytes(self, state: State, t0: int, t1: int) -> Tuple[State, int]:
-        kind = t1 - t0, tuple([x.shape for x in state.leaves])
+        kind = self._kind(state, t1 - t0)
         sizer = Sizer(self.excluded, self._goes(t0), self.memory)
         try:
             found = self._recorded(state, t0, t1, False, self._counting(None) if self.walk else sizer, kind)
@@ -370,8 +402,12 @@ class Run(Backend):
             passed_on(error)
             found = self._recorded(state, t0, t1, False, self._counting(None), kind)
         assert found is not None
-        return found[0], found[2] + (apart(state.leaves, self.excluded, self.caller, self.memory) if self.stored
-                                     else 0)
+        separate = [x for x in state.leaves if address(x)[0] not in self.fixed.at] if self.stored else []
+        return found[0], found[2] + (apart(separate, self.excluded, self.caller, self.memory) if self.stored else 0)
+
+    def _kind(self, state: State, count: int) -> Any:
+        """Returns what the bytes of a group of ``count`` steps usually depend on (Samples)."""
+        return count, tuple([x.shape for x in state.leaves]), self.moved(state)
 
     def _recorded(self, state: State, t0: int, t1: int, first: bool, counter: Counter,
                   kind: Any) -> Optional[Tuple[State, GroupTape, int]]:

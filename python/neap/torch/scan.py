@@ -90,6 +90,8 @@ class _Job:
         run.memory = given.device.memory if given.device is not None else memory_of(run.device)
         run.grad, run.walk = "grad" in needs if chosen is None else chosen, "walk" in needs
         run.chooses = chosen is None and self.compiler is None
+        run.fixes = self.compiler is None and ("changes", given.kind) not in needs
+        run.views = self.options.slow is not None or self.options.host is not None
         run.outside = given.around.leaves() if "made" in needs else None
         return run
 
@@ -123,7 +125,7 @@ class _Job:
                 raise UsageError("rng=False, but the step draws random numbers (for example dropout), which must be "
                                  "restored when it is recomputed. Remove rng=False")
             self.known.rng[0] = self.rng = True
-        needs = {"grad": "grad", "walk": "walk", "grows": self.given.kind}
+        needs = {"grad": "grad", "walk": "walk", "grows": self.given.kind, "changes": ("changes", self.given.kind)}
         self.known.needs.update(key for name, key in needs.items() if getattr(again, name))
         self.found = [weakref.ref(leaf) for leaf in again.leaves]
         if self.found:
@@ -215,7 +217,8 @@ class _Job:
         plan, found = made.chosen.plan, made.chosen.found
         told.graph, told.graphs = found.graph, made.graphs
         told.planned(plan, self.given.steps, made.group, max(made.sizes.state, found.state), made.sizes.tape, made.charged,
-                     self.options.memory, plan.peak + made.graphs, made.aside)
+                     self.options.memory, made.peak, made.aside if self.compiler is not None else 0)
+        told.unchanged = made.aside if self.compiler is None else 0
         return made
 
     def _enough(self, run: Run, least: int) -> Tuple[int, int]:
@@ -254,6 +257,7 @@ class _Job:
         run.heap = Heap(self.resident, self.options.memory if run.memory.graphs else None)
         run.stored = made.stored
         run.replans = self.options.strategy == "auto" and self.given.kind not in self.known.needs
+        run.fix(self.given.start, made.chosen.found.fixed)
         call = Call(run, self.given, made, functools.partial(_note, self.known.leaves),
                     functools.partial(self._enough, self.run()), told)
         redoes = call.redoes or call.double

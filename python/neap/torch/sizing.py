@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bytes of states, and of graphs that are not kept."""
-from typing import Any, Dict, Sequence, Set, Tuple
+from typing import AbstractSet, Any, Dict, Sequence, Set, Tuple
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from .layouts import composed, parts
-from .measure import CPU, Counter, Memory, Saved, address, objects
+from .layouts import bits, composed, parts
+from .measure import CPU, Counter, Memory, Saved, address, addresses, objects
 
-__all__ = ["Sizer", "apart", "state_bytes"]
+__all__ = ["Fixed", "Sizer", "apart", "state_bytes", "unchanged"]
 
 _NOTHING = torch.empty(0)
 
@@ -46,12 +46,41 @@ class Sizer(Counter):
         return self._storages.setdefault(found.cdata, found).cdata
 
 
+def unchanged(first: Sequence[torch.Tensor], later: Sequence[torch.Tensor], view: bool = False) -> Tuple[int, ...]:
+    """Returns the places of the tensors of the first state whose memory a later state also has in this place; with
+    ``view`` only those of the same strides, type and bits. The caller owns the first state, and a state that was changed
+    in place is an error, so the values are the same."""
+    return tuple([j for j, (a, b) in enumerate(zip(first, later)) if a is b or a.numel() and _shared(a, b, view)])
+
+
+def _shared(a: torch.Tensor, b: torch.Tensor, view: bool) -> bool:
+    if composed(a) or composed(b) or address(a) != address(b):
+        return False
+    return not view or (a.data_ptr(), a.shape, a.stride(), a.dtype, bits(a)) == \
+        (b.data_ptr(), b.shape, b.stride(), b.dtype, bits(b))
+
+
+class Fixed:
+    """The parts of a state that steps return unchanged, at ``places``: their memory is that of the first state, which
+    exists as long as the scan does. It is counted once, not in each state and tape. ``at``: addresses of the storages,
+    without ``excluded`` ones; ``once``: bytes; ``adjoint``: bytes of the adjoints of these parts."""
+
+    def __init__(self, first: Sequence[torch.Tensor] = (), places: Tuple[int, ...] = (),
+                 excluded: AbstractSet[int] = frozenset(), memory: Memory = CPU):
+        parts = [first[j] for j in places]
+        self.places, self.at = places, addresses(parts) - excluded
+        own = {(x.data_ptr(), x.shape): x.numel() * x.element_size() for x in parts if address(x)[0] in self.at}
+        self.once = sum(map(memory.rounded, own.values()))
+        self.adjoint = state_bytes(parts, set(), set(), memory)[1] if parts else 0
+
+
 def state_bytes(tensors: Sequence[torch.Tensor], excluded: Set[int], caller: Set[int],
-                memory: Memory = CPU) -> Tuple[int, int]:
+                memory: Memory = CPU, fixed: AbstractSet[int] = frozenset()) -> Tuple[int, int]:
     """Returns the bytes that the tensors of a state keep allocated, and the bytes of their adjoints. Counted are the
     storages, each in full and once, and the objects. In storages of the caller, which may be arrays of any size, only
-    a tensor's own bytes count."""
-    whole, adjoint, plain, own_objects = 0, 0, True, objects(memory, len(tensors), True)
+    a tensor's own bytes count; ``fixed`` storages are not counted."""
+    whole, adjoint, own_objects = 0, 0, objects(memory, len(tensors), True)
+    plain = not fixed
     for x in tensors:
         own = x.numel() * x.element_size()
         whole += memory.rounded(own)
@@ -64,7 +93,9 @@ def state_bytes(tensors: Sequence[torch.Tensor], excluded: Set[int], caller: Set
     for x in tensors:
         for part in parts(x) if composed(x) else [x]:
             at, size = address(part)
-            if at in caller:
+            if at in fixed:
+                found[at] = 0
+            elif at in caller:
                 whole += memory.rounded(part.numel() * part.element_size())
             else:
                 found[at] = 0 if at in excluded else memory.rounded(size)

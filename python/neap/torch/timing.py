@@ -2,7 +2,7 @@
 """Measures the bytes that a group of steps keeps for its backward step, and its seconds."""
 import ctypes
 import time
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
@@ -11,6 +11,7 @@ from .checks import Hashes, NotDeterministic
 from .heap import give_back
 from .measure import Samples, addresses
 from .runs import Again, Run, State
+from .sizing import unchanged
 
 __all__ = ["UNTIMED", "measure"]
 
@@ -33,20 +34,23 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
     run.emitting = False
     run.counted, run.samples = {}, Samples()  # an earlier measurement in this run has the bytes, but not the graph's
     state, run.caller = run.state(start), addresses(start)
-    sizes = [run.state_bytes(state)]
+    run.like = state.leaves
+    run.fix(start, ())
+    states = [state]
     t0 = min(group, run.steps - group)
     if run.whole and t0 < group:
         t0 = 0
     if t0:
         state, _, _ = run.record(state, 0, t0, False, None)
-        sizes.append(run.state_bytes(state))
+        states.append(state)
         run.counted.clear()
-    run.hashes = Hashes({t0, t0 + group - 1}, True)
-    last, tape, nbytes = run.record(state, t0, t0 + group, False, None)
-    sizes.append(run.state_bytes(last))
+    last, tape, nbytes = _recorded(run, start, state, t0, group)
+    sizes = [run.state_bytes(one) for one in (*states, last)]
+    del states
     found = Measured(nbytes, costs or UNTIMED, run.spare,
                      tape.graph if tape.keeper is None else 0 if tape.keeper.stays else tape.keeper.staying,
-                     0.0, *map(max, zip(*sizes)), grows=len(sizes) > 2 and sizes[-1] != sizes[-2])
+                     0.0, *map(max, zip(*sizes)), grows=len(sizes) > 2 and sizes[-1] != sizes[-2],
+                     fixed=run.fixed.places, once=run.fixed.once, apart=run.fixed.adjoint)
     _compare(run, state, t0, group)
     if every:
         del tape, last, state
@@ -63,6 +67,25 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
     moves = run.travels and found.graph and run.memory.graphs
     return found._replace(costs=own, spare=run.spare,
                           moving=_moving(run, state, t0, group, own.record) if moves else 0.0)
+
+
+def _recorded(run: Run, start: List[torch.Tensor], state: State, t0: int, group: int) -> Tuple[State, Any, int]:
+    """Records the last group that is measured, and finds the parts of the state that it and the steps before it return
+    unchanged, which its tape does not count."""
+    fixed = unchanged(start, state.leaves, run.views) if run.fixes and t0 else ()
+    while True:
+        if fixed or run.fixed.places:
+            run.fix(start, fixed)
+            run.counted, run.samples = {}, Samples()  # of other bytes
+        run.hashes = Hashes({t0, t0 + group - 1}, True)
+        last, tape, nbytes = run.record(state, t0, t0 + group, False, None)
+        found = unchanged(start, last.leaves, run.views) if run.fixes else ()
+        if t0:
+            found = tuple([j for j in fixed if j in found])
+        if found == run.fixed.places:
+            return last, tape, nbytes
+        fixed = found
+        del last, tape
 
 
 def _every(run: Run, start: List[torch.Tensor], group: int) -> Dict[str, Tuple[int, ...]]:
