@@ -93,6 +93,63 @@ static void choices(void **state)
 	}
 }
 
+/* Sizes that divide the budget, so that a level is exactly a number of bytes and there are many. */
+static void exact(struct chain *c, int64_t steps)
+{
+	for (int64_t i = 0; i <= steps; i++) {
+		c->state[i] = 1000 + 100 * (uint64_t)i;
+		c->advance[i] = 1 + 0.01 * (double)i;
+		c->backward[i] = 2 * c->advance[i];
+		c->backward_tmp[i] = c->advance_tmp[i] = 0;
+		if (i < steps)
+			c->tape[i] = 30000 + 300 * (uint64_t)i;
+	}
+	wire(c, steps);
+	c->stages.flags = NEAP_STAGES_TAPE_HOLDS_OUTPUT | NEAP_STAGES_BACKWARD_NEEDS_INPUT;
+}
+
+static void choices_of_exact_levels(void **state)
+{
+	static struct chain c;
+	struct random r = {test_seed(47), 0};
+	struct neap__chain_table kept;
+	(void)state;
+	exact(&c, 40);
+	assert_int_equal(neap__chain_table_fill(&kept, &c.p.chain, 300000), 0);
+	assert_true(kept.levels > 2000);
+	compare(&r, &kept, 0, kept.n, 0, 299000);
+	compare(&r, &kept, 3, 35, 1, 200000);
+	neap__chain_table_free(&kept);
+}
+
+/* Bytes of planning at most, and the plan. */
+static size_t planned(struct neap_plan *plan, const struct chain *c)
+{
+	size_t before = held;
+	most = held;
+	*plan = (struct neap_plan){.size = sizeof *plan};
+	assert_int_equal(neap_plan_make(plan, &c->p, "chain", NULL), 0);
+	assert_true(plan->feasible);
+	fprintf(stderr, "# %d stages: %.1f MiB\n", (int)c->p.chain.steps, (double)(most - before) / (1 << 20));
+	return most - before;
+}
+
+/* Of chains as they are usual in scans; with exact levels it was 60 MiB, and 100 stages took 22 MiB. */
+static void memory_of_usual_chains(void **state)
+{
+	static struct chain c;
+	struct random r = {test_seed(48), 0};
+	struct neap_plan plan;
+	(void)state;
+	exact(&c, 50);
+	c.p.memory = 572250;
+	assert_true(planned(&plan, &c) < (size_t)24 << 20);
+	uint64_t all = unequal(
+		&c, &r, 100, NEAP_STAGES_TAPE_HOLDS_OUTPUT | NEAP_STAGES_BACKWARD_NEEDS_INPUT);
+	c.p.memory = all / 5;
+	assert_true(planned(&plan, &c) < (size_t)10 << 20);
+}
+
 static void memory_of_planning(void **state)
 {
 	static struct chain c;
@@ -115,6 +172,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(choices),
+		cmocka_unit_test(choices_of_exact_levels),
+		cmocka_unit_test(memory_of_usual_chains),
 		cmocka_unit_test(memory_of_planning),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,8 +105,9 @@ def apart(a, b):
 
 def bytes_out_of_bounds(told):
     """What is wrong with what a strict scan counted, or None."""
-    if told.memory is not None and told.plan is not None and told.counted_peak + told.charged > told.memory:
-        return f"counted {told.counted_peak} and {told.charged} of gradients, the budget is {told.memory}"
+    reserved = told.charged + told.unchanged
+    if told.memory is not None and told.plan is not None and told.counted_peak + reserved > told.memory:
+        return f"counted {told.counted_peak} and {reserved} that are reserved, the budget is {told.memory}"
     return None
 
 

@@ -110,6 +110,36 @@ class Passes(Part):
 
 
 @part
+class Unchanged(Part):
+    """A table that the steps return as they got it, or as views, or that one of them replaces late."""
+
+    loose = True
+
+    def make(self, pick, case):
+        self.w, self.late = self.weight(case.n), pick.choice([None, None, None, 5, 13, 41])
+        self.kind, self.begin = pick.choice(["same", "same", "view", "twice", "row"]), pick.choice(["own", "part", "turned"])
+        if self.kind == "row":
+            self.accept = (r"on slow tiers all are alike", r"must have the same shape and dtype", r"grows", r"shape")
+
+    def start(self):
+        table = torch.randn(self.case.n, 3 * self.case.n, dtype=self.case.dtype)
+        table = table.t() if self.begin == "turned" else table.reshape(-1, self.case.n)
+        return {"table": table[1:] if self.begin == "part" else table, **({"more": table} if self.kind == "twice" else {})}
+
+    def forward(self, s, x, t):
+        table = s["table"]
+        s["h"] = torch.tanh(s["h"] + table[t % len(table)] * self.w)
+        if self.kind == "twice":
+            s["h"], s["more"] = s["h"] + 0.1 * s["more"][0], table
+        if t == self.late:
+            s["table"] = torch.cat([table[:1] * self.w, table[1:]])
+        elif self.kind == "view":
+            s["table"] = table.view_as(table) if t % 2 else table[:]
+        elif self.kind == "row":  # a view without most of the rows
+            s["table"] = table[:max(2, len(table) - t)]
+
+
+@part
 class Alias(Part):
     """Two parts of the state that are one tensor, or one and a view of it."""
 

@@ -139,7 +139,7 @@ class Facts(scan_choice.Facts):
     def largest(self, sizes: Sizes, offloaded: bool, stored: bool) -> int:
         given, run = self.given, self.fresh()
         run.travels, run.stored = offloaded, stored
-        run.emitting, run.caller = False, addresses(given.start)
+        run.emitting, run.watches, run.caller = False, True, addresses(given.start)
         run.fix(given.start, self.fixed)
         with generator_kept(given.random), given.around.attributes.restored(), given.cast():
             return needed(run, run.state(given.start), given.steps, sizes)

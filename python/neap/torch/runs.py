@@ -105,6 +105,7 @@ class Run(Backend):
         self.replans = False  # the scan is planned from scratch if the shape of its state changes
         self.caller: Set[int] = set()  # addresses of the first state's storages
         self.fixes = self.views = False  # unchanged parts of the state are counted once; only if their views are the same
+        self.watches = False  # a part that changes late restarts the scan, also outside of the forward pass
         self.fixed = Fixed()
         self.sent: Optional[Set[int]] = None  # first steps of the groups with offloaded tapes; None: all
         self.device, self.memory = torch.device("cpu"), CPU
@@ -161,14 +162,14 @@ class Run(Backend):
 
     def moved(self, state: State) -> Tuple[int, ...]:
         """Returns the places of the parts that are counted once, and that are another tensor in this state."""
-        if not self.fixed.places or not self.like:
+        if not self.fixed.places:
             return ()
-        there = unchanged(self.like, state.leaves, self.views)
+        there = unchanged(self.fixed.first, state.leaves, self.views)
         return tuple([j for j in self.fixed.places if j not in there])
 
     def state_bytes(self, state: State) -> Tuple[int, int]:
         """Returns the bytes of a state, and of its adjoint, whose tensors are dense with separate storages."""
-        if self.fixed.places and self.emitting and self.moved(state):  # before the backward pass
+        if self.fixed.places and (self.emitting or self.watches) and self.moved(state):  # before the backward pass
             raise Again(changes=True)
         whole, adjoint = state_bytes(state.leaves, self.excluded, self.caller, self.memory, self.fixed.at)
         return whole + (0 if state.rng is None else state.rng.numel()), adjoint
@@ -423,9 +424,9 @@ class Run(Backend):
             for t in range(t0, t1):
                 before = flatten(tree)[0] if emit and self.carried != {} else []
                 tree, out = self._called(tree, self.leaf_input(t, tape), t)
-                if t == t0 > 0:
-                    self.no_hooks(t, given)
                 leaves, shape = flatten(out, "the output")
+                if t == t0 > 0 and (leaves or len(given) > 1):
+                    self.no_hooks(t, given)
                 if emit:
                     self.emit(t, leaves, shape)
                     if self.carried != {}:
@@ -457,7 +458,8 @@ class Run(Backend):
         return self.state(last, t1), tape, counter.total
 
     def no_hooks(self, t: int, given: List[torch.Tensor]) -> None:
-        """Rejects hooks of the state that a group receives: the gradients of earlier outputs are added after them."""
+        """Rejects hooks of the state that a group receives: the gradients of outputs, and of other parts of the state, that
+        the step before computed from it are added after them. A state of one tensor without outputs has no others."""
         held = {j for j, _ in self.held.get(t, ())}
         if any(x._backward_hooks for j, x in enumerate(given) if j not in held):
             raise UsageError(f"step {t} registers a hook on the state that it receives. In the backward pass, the hook "

@@ -62,13 +62,13 @@ def _shared(a: torch.Tensor, b: torch.Tensor, view: bool) -> bool:
 
 class Fixed:
     """The parts of a state that steps return unchanged, at ``places``: their memory is that of the first state, which
-    exists as long as the scan does. It is counted once, not in each state and tape. ``at``: addresses of the storages,
+    exists as long as the scan does. It is counted once, not in each state and tape. ``first``: the first state; ``at``: addresses of the storages,
     without ``excluded`` ones; ``once``: bytes; ``adjoint``: bytes of the adjoints of these parts."""
 
     def __init__(self, first: Sequence[torch.Tensor] = (), places: Tuple[int, ...] = (),
                  excluded: AbstractSet[int] = frozenset(), memory: Memory = CPU):
         parts = [first[j] for j in places]
-        self.places, self.at = places, addresses(parts) - excluded
+        self.first, self.places, self.at = first, places, addresses(parts) - excluded
         own = {(x.data_ptr(), x.shape): x.numel() * x.element_size() for x in parts if address(x)[0] in self.at}
         self.once = sum(map(memory.rounded, own.values()))
         self.adjoint = state_bytes(parts, set(), set(), memory)[1] if parts else 0

@@ -34,7 +34,6 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
     run.emitting = False
     run.counted, run.samples = {}, Samples()  # an earlier measurement in this run has the bytes, but not the graph's
     state, run.caller = run.state(start), addresses(start)
-    run.like = state.leaves
     run.fix(start, ())
     states = [state]
     t0 = min(group, run.steps - group)

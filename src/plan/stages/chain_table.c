@@ -20,8 +20,7 @@
 #define LEVELS_MOST 20000   /* where they do */
 #define CELLS_MOST 64000000 /* floats in both tables: 256 MB */
 #define WORK_MOST 3e9	    /* levels of splits, where sizes divide the budget */
-#define ROWS_MOST 6000000   /* floats in both tables of rows that are kept: 24 MB */
-#define LEVELS_FEW 1000	    /* tables with more levels are of few stages: all of them are kept */
+#define ROWS_MOST 1000000   /* floats in both tables of rows that are kept: 4 MB */
 #define SPARE 96	    /* levels of a row that CELLS_MOST counts in addition */
 #define CHUNK NEAP__CHAIN_TABLE_CHUNK
 #define GROUP NEAP__CHAIN_TABLE_GROUP
@@ -224,7 +223,7 @@ static int fill(struct neap__chain_table *x, const struct neap_chain *chain,
 	}
 	round_levels(x);
 	double cells = 2.0 * (double)neap__pair(0, x->n + 1) * (double)x->levels;
-	x->whole = cells <= rows_most || x->levels > LEVELS_FEW;
+	x->whole = cells <= rows_most;
 	NEAP_TRY(allocate(x));
 #ifdef __x86_64__
 	if (__builtin_cpu_supports("avx2"))

@@ -160,7 +160,7 @@ struct neap__chain_table_part {
 };
 
 /*
- * The same for a part, taped: D of it. Rows of more than 24 MB are not kept:
+ * The same for a part, taped: D of it. Rows of more than 4 MB are not kept:
  * neap__chain_table_knows is then 1 for the parts i..last only, and others are to be filled by
  * themselves, with the same unit, which gives the same choices. Then 300 stages take 50 MB.
  */
