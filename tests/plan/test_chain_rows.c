@@ -130,11 +130,13 @@ static size_t planned(struct neap_plan *plan, const struct chain *c)
 	*plan = (struct neap_plan){.size = sizeof *plan};
 	assert_int_equal(neap_plan_make(plan, &c->p, "chain", NULL), 0);
 	assert_true(plan->feasible);
-	fprintf(stderr, "# %d stages: %.1f MiB\n", (int)c->p.chain.steps, (double)(most - before) / (1 << 20));
+	fprintf(stderr, "# %d stages: %.1f MiB\n", (int)c->p.chain.steps,
+		(double)(most - before) / (1 << 20));
 	return most - before;
 }
 
-/* Of chains as they are usual in scans; with exact levels it was 60 MiB, and 100 stages took 22 MiB. */
+/* Of chains as they are usual in scans; with exact levels it was 60 MiB, and 100 stages took 22
+ * MiB. */
 static void memory_of_usual_chains(void **state)
 {
 	static struct chain c;

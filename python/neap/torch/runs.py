@@ -160,11 +160,15 @@ class Run(Backend):
         self.fixed = Fixed(first, places, excluded, self.memory)
         self.excluded = excluded | self.fixed.at
 
+    def same_parts(self, first: Sequence[torch.Tensor], later: State) -> Tuple[int, ...]:
+        """Returns the places of the parts of a state that share the memory of the first one's."""
+        return unchanged(first, later.leaves, self.views)
+
     def moved(self, state: State) -> Tuple[int, ...]:
         """Returns the places of the parts that are counted once, and that are another tensor in this state."""
         if not self.fixed.places:
             return ()
-        there = unchanged(self.fixed.first, state.leaves, self.views)
+        there = self.same_parts(self.fixed.first, state)
         return tuple([j for j in self.fixed.places if j not in there])
 
     def state_bytes(self, state: State) -> Tuple[int, int]:

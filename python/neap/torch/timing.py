@@ -11,7 +11,6 @@ from .checks import Hashes, NotDeterministic
 from .heap import give_back
 from .measure import Samples, addresses
 from .runs import Again, Run, State
-from .sizing import unchanged
 
 __all__ = ["UNTIMED", "measure"]
 
@@ -71,14 +70,14 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
 def _recorded(run: Run, start: List[torch.Tensor], state: State, t0: int, group: int) -> Tuple[State, Any, int]:
     """Records the last group that is measured, and finds the parts of the state that it and the steps before it return
     unchanged, which its tape does not count."""
-    fixed = unchanged(start, state.leaves, run.views) if run.fixes and t0 else ()
+    fixed = run.same_parts(start, state) if run.fixes and t0 else ()
     while True:
         if fixed or run.fixed.places:
             run.fix(start, fixed)
             run.counted, run.samples = {}, Samples()  # of other bytes
         run.hashes = Hashes({t0, t0 + group - 1}, True)
         last, tape, nbytes = run.record(state, t0, t0 + group, False, None)
-        found = unchanged(start, last.leaves, run.views) if run.fixes else ()
+        found = run.same_parts(start, last) if run.fixes else ()
         if t0:
             found = tuple([j for j in fixed if j in found])
         if found == run.fixed.places:
