@@ -52,15 +52,16 @@ class Report:
         self.plain = False  # a plain loop ran instead of a plan
 
     def planned(self, made: Plan, steps: int, group: int, state: int, tape: int, charged: int,
-                memory: Optional[int], peak: Optional[int] = None, static: int = 0) -> None:
-        """Stores the plan of a run with the sizes it is based on; ``peak``: if it differs from the plan's; ``static``: see
-        above."""
+                memory: Optional[int], peak: Optional[int] = None, static: int = 0, unchanged: int = 0) -> None:
+        """Stores the plan of a run with the sizes it is based on; ``peak``: if it differs from the plan's; ``static`` and
+        ``unchanged``: see above."""
         if memory is not None and made.overhead > SLOW:
             warnings.warn(f"memory={show_size(memory)} makes a forward and backward pass about {made.overhead + 1:.0f} "
                           f"times slower than storing everything. Increase memory to make it faster; report() shows "
                           f"the plan", RuntimeWarning, stacklevel=stack_level())
         self.plan, self.steps, self.group, self.state = made, steps, group, state
-        self.tape, self.charged, self.memory, self._peak, self.static = tape, charged, memory, peak, static
+        self.tape, self.charged, self.memory, self._peak = tape, charged, memory, peak
+        self.static, self.unchanged = static, unchanged
 
     @property
     def planned_peak(self) -> int:

@@ -37,7 +37,7 @@ class Known(NamedTuple):
     plans: Dict[Any, Any]  # see scan_choice.Facts
     tiers: Dict[Any, List[OpenTier]]
     needs: Set[Any]  # "grad", "walk": see Again; "made": its steps create leaves that require gradients; Arguments.kind,
-    # alone or with "changes"
+    # by itself or with "changes"
     groups: Groups  # compiled ones
 
 

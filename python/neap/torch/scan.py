@@ -217,8 +217,7 @@ class _Job:
         plan, found = made.chosen.plan, made.chosen.found
         told.graph, told.graphs = found.graph, made.graphs
         told.planned(plan, self.given.steps, made.group, max(made.sizes.state, found.state), made.sizes.tape, made.charged,
-                     self.options.memory, made.peak, made.aside if self.compiler is not None else 0)
-        told.unchanged = made.aside if self.compiler is None else 0
+                     self.options.memory, made.peak, *((0, made.aside) if self.compiler is None else (made.aside, 0)))
         return made
 
     def _enough(self, run: Run, least: int) -> Tuple[int, int]:

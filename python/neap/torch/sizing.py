@@ -48,7 +48,7 @@ class Sizer(Counter):
 
 def unchanged(first: Sequence[torch.Tensor], later: Sequence[torch.Tensor], view: bool = False) -> Tuple[int, ...]:
     """Returns the places of the tensors of the first state whose memory a later state also has in this place; with
-    ``view`` only those of the same strides, type and bits. The caller owns the first state, and a state that was changed
+    ``view`` only if strides, type and bits are the same. The caller owns the first state, and a state that was changed
     in place is an error, so the values are the same."""
     return tuple([j for j, (a, b) in enumerate(zip(first, later)) if a is b or a.numel() and _shared(a, b, view)])
 
@@ -61,9 +61,10 @@ def _shared(a: torch.Tensor, b: torch.Tensor, view: bool) -> bool:
 
 
 class Fixed:
-    """The parts of a state that steps return unchanged, at ``places``: their memory is that of the first state, which
-    exists as long as the scan does. It is counted once, not in each state and tape. ``first``: the first state; ``at``: addresses of the storages,
-    without ``excluded`` ones; ``once``: bytes; ``adjoint``: bytes of the adjoints of these parts."""
+    """The parts of a state that steps return unchanged, at ``places``: they share the memory of the first state, which
+    exists as long as the scan does. It is counted once, not in each state and tape. ``first``: the first state; ``at``:
+    addresses of the storages, without ``excluded`` ones; ``once``: bytes; ``adjoint``: bytes of the adjoints of these parts.
+    """
 
     def __init__(self, first: Sequence[torch.Tensor] = (), places: Tuple[int, ...] = (),
                  excluded: AbstractSet[int] = frozenset(), memory: Memory = CPU):
