@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Targets of speed: PyTorch, neap and, with --before, an earlier version of neap, in turns in one run.
 
-    bench/speed.py [--before FILE] [--rounds N] [--only WORD]...
+    bench/speed.py [--before FILE] [--rounds N] [--threads N]... [--only WORD]...
 
-Prints one table in Markdown: time of a training step (forward and backward pass, medians) and PyTorch's time divided by neap's
-(median over the rounds) with two threads and with one. PyTorch runs its loop over the steps, or torch.nn.LSTM and torch.nn.GRU.
-Python must find PyTorch and NumPy. FILE is bench/peers/peerstep in the build folder of the earlier version.
+Prints one table in Markdown: time of a training step (forward and backward pass, medians), PyTorch's time divided by neap's
+(median over the rounds), the memory by which each process grows in its first step, and whether both versions of neap compute the
+same gradients to the bit. PyTorch runs its loop over the steps, or torch.nn.LSTM, GRU and RNN. Python must find PyTorch and
+NumPy. FILE is bench/peers/peerstep in the build folder of the earlier version.
 """
 import argparse
 import os
@@ -21,32 +22,39 @@ import cases  # noqa: E402
 from beside import cpu, describe  # noqa: E402
 from pairs import Bench  # noqa: E402
 from process import Broken  # noqa: E402
+from tables import seconds, size  # noqa: E402
 
-# Name, case, precision, target on two threads. Steps are few where a step of PyTorch's loop takes more than 10 ms.
+# Name, case, precision, target on two threads without AMX. Steps are few where a step of PyTorch's loop takes more than 10 ms.
 ROWS = (
     ("`lif`, 512 units, 2% spikes", cases.spiking(512, 0.02, 250), "float", 15),
     ("`lif`, 1024 units, 2% spikes", cases.spiking(1024, 0.02, 100), "float", 8),
     ("`lif`, 2048 units, 2% spikes", cases.spiking(2048, 0.02, 50), "float", 6),
     ("`lif`, 4096 units, 2% spikes", cases.spiking(4096, 0.02, 50), "float", 6),
-    ("`lif`, 512 units, 10% spikes", cases.spiking(512, 0.1, 250), "float", None),
+    ("`lif`, 512 units, 12.5% spikes", cases.spiking(512, 0.125, 250), "float", None),
+    ("`lif`, 512 units, 32% spikes", cases.spiking(512, 0.32, 250), "float", None),
     ("`lif`, 512 units, 50% spikes", cases.spiking(512, 0.5, 250), "float", 2.5),
     ("`lstm`, 512 units", cases.gated("lstm", 200), "float", None),
     ("`gru`, 512 units", cases.gated("gru", 200), "float", None),
+    ("`rnn`, 512 units", cases.gated("rnn", 200), "float", None),
     ("`lstm`, 512 units, `bf16`", cases.gated("lstm", 200), "bf16", 1),
     ("`gru`, 512 units, `bf16`", cases.gated("gru", 200), "bf16", 1),
+    ("`rnn`, 512 units, `bf16`", cases.gated("rnn", 200), "bf16", 1),
 )
+HEAD = ("network", "threads", "PyTorch", "neap before", "neap", "PyTorch / neap before", "PyTorch / neap", "target", "reached",
+        "memory, PyTorch", "memory, before", "memory, neap", "gradients as before")
 
 
-def milliseconds(value):
-    return f"{1000 * value:.3g} ms"
-
-
-def cells(found):
-    """Before, now and PyTorch's time with neap's, for one number of threads."""
+def cells(found, target, threads):
+    """Columns after the number of threads. Targets are for two threads."""
     if isinstance(found, str):
-        return ["", found, "", ""]
-    before = f"{found['before_ratio']:.1f}x" if "before_ratio" in found else ""
-    return [milliseconds(found["seconds"]), milliseconds(found["neap_seconds"]), before, f"{found['ratio']:.1f}x"]
+        return [found] + [""] * (len(HEAD) - 3)
+    earlier = "before_seconds" in found
+    asked = target and threads == 2
+    return [seconds(found["seconds"]), seconds(found["before_seconds"]) if earlier else "",
+            seconds(found["neap_seconds"]), f"{found['before_ratio']:.1f}x" if earlier else "", f"{found['ratio']:.1f}x",
+            f"{target:g}x" if asked else "", ("yes" if found["ratio"] >= target else "no") if asked else "",
+            size(found["growth"]), size(found["before_growth"]) if earlier else "", size(found["neap_growth"]),
+            ("yes" if found["same_bits"] else "no") if earlier else ""]
 
 
 def measure(options, case, precision, threads, folder):
@@ -65,19 +73,18 @@ def main():
                         help="neap's program for the comparison (default: build/bench/peers/peerstep)")
     parser.add_argument("--before", metavar="FILE", help="the same program of an earlier version")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="timed steps of each program (default 3)")
+    parser.add_argument("--threads", action="append", type=int, metavar="N", help="threads; may be repeated (default 2 and 1)")
     parser.add_argument("--only", action="append", metavar="WORD", help="only rows whose name contains WORD; may be repeated")
     options = parser.parse_args()
     print(f"{cpu()}, {os.cpu_count()} processors, Linux {platform.release()}; neap {describe()}\n")
-    print("| network | target | PyTorch, 2 threads | neap | PyTorch / neap before | PyTorch / neap | "
-          "PyTorch, 1 thread | neap | PyTorch / neap before | PyTorch / neap |\n|" + "---|" * 10, flush=True)
+    print("| " + " | ".join(HEAD) + " |\n|" + "---|" * len(HEAD), flush=True)
     for name, case, precision, target in ROWS:
         if options.only and not any(word in name for word in options.only):
             continue
-        row = [name, f"{target:g}x" if target else ""]
-        for threads in (2, 1):
+        for threads in options.threads or (2, 1):
             with tempfile.TemporaryDirectory(prefix="neap-targets-") as folder:
-                row += cells(measure(options, case, precision, threads, folder))
-        print("| " + " | ".join(row) + " |", flush=True)
+                found = cells(measure(options, case, precision, threads, folder), target, threads)
+            print("| " + " | ".join([f"{name}, {case['steps']} steps", str(threads)] + found) + " |", flush=True)
     return 0
 
 

@@ -153,7 +153,7 @@ def arguments():
                         help="only this variant of the program; may be repeated")
     parser.add_argument("--fraction", type=int, metavar="N",
                         help="neap also runs with 1/N of PyTorch's memory (default: 50 for its loop, 10 for "
-                        "its LSTM and GRU)")
+                        "its LSTM, GRU and RNN)")
     parser.add_argument("--no-check", action="store_true", help="do not compare losses and gradients")
     parser.add_argument("--system-python", default="", metavar="FILE", help="a Python interpreter with another version of PyTorch")
     parser.add_argument("--rows", metavar="FILE",

@@ -6,7 +6,7 @@ DECAY = 1 - 1 / TAU_MS
 
 # Share of units that spike per step -> (scale of the input weights, width of the triangular surrogate). The same share of
 # inputs spikes. The widths are chosen such that about 10% of the units have a non-zero surrogate gradient.
-ACTIVITIES = {0.005: (2.82, 0.47), 0.02: (2.13, 0.4), 0.1: (3.0, 0.7), 0.5: (30.0, 5.0)}
+ACTIVITIES = {0.005: (2.82, 0.47), 0.02: (2.13, 0.4), 0.1: (3.0, 0.7), 0.125: (2.5, 0.32), 0.32: (3.5, 0.8), 0.5: (30.0, 5.0)}
 
 # Name of a cell in the tables, and its part of neap's network specification.
 CELLS = {
@@ -51,4 +51,4 @@ def chosen(full, steps, hidden, batch):
     if full:
         cases += [spiking(hidden, a, steps, batch) for a in ACTIVITIES if a != 0.02]
         cases += [spiking(n, steps=steps, batch=batch) for n in (256, 1024, 4096)]
-    return cases + [gated("lstm", steps), gated("gru", steps)]
+    return cases + [gated("lstm", steps), gated("gru", steps), gated("rnn", steps)]

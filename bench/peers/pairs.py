@@ -7,17 +7,23 @@ import time
 
 from process import Broken, Neap, Peer
 
-PAUSE = 0.05  # seconds between steps, so that threads of the other process become idle
+PAUSE = 0.05  # seconds between programs, so that threads of the other process become idle
+LONGEST = 2.0  # seconds for which a program repeats a short step
 
 
 class Absent(Exception):
     """A framework that is not installed."""
 
 
-def timed(run, times):
-    reply = run()
-    times.append(reply["seconds"])
+def timed(run, times, least=0.0):
+    """Appends the mean time of a step that is repeated until it has run for `least` seconds; returns that time and the last reply."""
+    total, count = 0.0, 0
+    while count == 0 or total < min(least, LONGEST):
+        reply = run()
+        total, count = total + reply["seconds"], count + 1
+    times.append(total / count)
     time.sleep(PAUSE)
+    return times[-1], reply
 
 
 class Bench:
@@ -73,7 +79,10 @@ class Bench:
             peer.close()
 
     def time(self, framework, cell, way, threads, fraction):
-        """Medians, and the median ratio per round. fraction N: neap with 1/N of the memory."""
+        """Medians, and the median ratio per round. fraction N: neap with 1/N of the memory.
+
+        The speed of a machine changes within tenths of a second, so neap's shorter step is repeated for as long as the
+        framework's step takes, and two versions of neap change places in every round."""
         self.export(cell, False)
         peer = self.open_peer(framework, cell, self.precision)
         nets = []
@@ -88,12 +97,15 @@ class Bench:
         net = nets[0]
         try:
             own_way = "auto" if fraction else "bptt"
-            own = [process.prepare(own_way, growth // fraction if fraction else 0) for process in nets][0]
+            grown = [process.prepare(own_way, growth // fraction if fraction else 0) for process in nets]
+            own, hashes = grown[0], set()
             theirs, ours, earlier = [], [], []
+            pairs = list(zip(nets, (ours, earlier)))
             for _ in range(self.rounds):
-                timed(lambda: peer.ask("step", way, threads=threads), theirs)
-                for process, times in zip(nets, (ours, earlier)):
-                    timed(lambda process=process: process.step(own_way), times)
+                least, _ = timed(lambda: peer.ask("step", way, threads=threads), theirs)
+                for process, times in pairs:
+                    hashes.add(timed(lambda process=process: process.step(own_way), times, least)[1]["hash"])
+                pairs.reverse()
         finally:
             for process in [peer, *nets]:
                 process.close()
@@ -106,4 +118,6 @@ class Bench:
         if earlier:
             found["before_seconds"] = middle(earlier)
             found["before_ratio"] = middle([a / b for a, b in zip(theirs, earlier)])
+            found["before_growth"] = grown[1]["growth"]
+            found["same_bits"] = len(hashes) == 1  # gradients of both versions in all rounds
         return found

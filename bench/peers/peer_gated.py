@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.nn.LSTM and torch.nn.GRU with the same leaky readout."""
+"""torch.nn.LSTM, torch.nn.GRU and torch.nn.RNN with the same leaky readout."""
 import torch
 from torchbase import TorchNet
+
+LAYERS = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU, "rnn": torch.nn.RNN}
 
 
 class Net(TorchNet):
     def build(self, problem):
-        kind = torch.nn.LSTM if problem.kind == "lstm" else torch.nn.GRU
-        self.layer = kind(problem.inputs, problem.hidden).to(self.kind)
+        self.layer = LAYERS[problem.kind](problem.inputs, problem.hidden).to(self.kind)
         if problem.shared:  # neap's weights, otherwise weights from PyTorch's generator
             self.adopt(self.layer, "weight_ih_l0", "layer0.weight")
             self.adopt(self.layer, "weight_hh_l0", "layer0.recurrent")
             self.adopt_biases(torch.from_numpy(problem.weight("layer0.bias")).reshape(-1))
 
     def adopt_biases(self, values):
-        """PyTorch has two biases. For a GRU neap stores both in one row; for an LSTM the row is their sum."""
+        """PyTorch has two biases. For a GRU neap stores both in one row; otherwise the row is their sum."""
         rows = values.to(self.kind).split(len(self.layer.bias_ih_l0))
         with torch.no_grad():
             self.layer.bias_ih_l0.copy_(rows[0])

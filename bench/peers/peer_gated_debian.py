@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch of the system interpreter: its LSTM and GRU."""
+"""PyTorch of the system interpreter: its LSTM, GRU and RNN."""
 from peer_gated import Net  # noqa: F401
