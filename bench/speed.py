@@ -52,7 +52,7 @@ def cells(found, target, threads):
     asked = target and threads == 2
     return [seconds(found["seconds"]), seconds(found["before_seconds"]) if earlier else "",
             seconds(found["neap_seconds"]), f"{found['before_ratio']:.1f}x" if earlier else "", f"{found['ratio']:.1f}x",
-            f"{target:g}x" if asked else "", ("yes" if found["ratio"] >= target else "no") if asked else "",
+            f"{target:g}x" if asked else "", ("yes" if round(found["ratio"], 1) >= target else "no") if asked else "",
             size(found["growth"]), size(found["before_growth"]) if earlier else "", size(found["neap_growth"]),
             ("yes" if found["same_bits"] else "no") if earlier else ""]
 

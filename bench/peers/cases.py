@@ -39,7 +39,8 @@ def data(case):
 def spec(case, cell):
     readout = f"li:tau={TAU_MS}ms"
     if case["kind"] != "lif":
-        return f"{case['kind']}:{case['hidden']},{readout}"
+        # normal weights, because the default has changed since the first versions that are compared
+        return f"{case['kind']}:{case['hidden']}:scale=1:recurrent_scale=1,{readout}:scale=1"
     keys = CELLS[cell].format(high=1 / case["width"])
     return (f"lif:{case['hidden']}r:tau={TAU_MS}ms:scale={case['scale']}:recurrent_scale=0.5:"
             f"width={case['width']}:{keys},{readout}")
