@@ -25,6 +25,7 @@ class Report:
     - ``static``: bytes of the budget for static buffers of CUDA graphs (``compile=True``), in addition to the peaks
     - ``unchanged``: bytes of the budget for the parts of the state that no step changes, in addition to the peaks
     - ``host``: bytes of host memory for offloaded states and tapes (``host=``), and for records on their way to files
+    - ``charge``: what ``charged`` is used for
     - ``steps``, ``group``: number of steps, and of steps per group
     - ``extra_steps``: recomputed forward steps
     - ``outgrown``: tapes that were larger than planned and were freed; ``recorded_again``: steps recomputed
@@ -40,7 +41,7 @@ class Report:
 
     def __init__(self, group: str = "graph", charge: str = "gradients of parameters") -> None:
         self._group = group  # name of a group of steps
-        self._charge = charge  # use of the part of the budget that is reserved
+        self.charge = charge  # use of the part of the budget that is reserved
         self.plan: Optional[Plan] = None
         self.counts = Counts()
         self.steps = self.group = self.state = self.tape = self.charged = 0
@@ -109,7 +110,7 @@ class Report:
             ("tape", "not measured" if self.tape <= 1 else f"{show_size(self.tape)} per {self._group}" +
              (f", including {show_size(self.graph)} for nodes and tensor objects" if self.graph else "")),
             ("budget", "no limit" if self.memory is None else
-             f"{show_size(self.memory)}, including {show_size(self.charged)} for {self._charge}"),
+             f"{show_size(self.memory)}, including {show_size(self.charged)} for {self.charge}"),
             ("peak", f"{show_size(self.counted_peak)}" +
              ("" if self.memory is None else f", planned {show_size(self.planned_peak)}")),
             ("extra steps", f"{self.extra_steps}"),

@@ -409,3 +409,34 @@ def test_second_derivatives_of_kernels_that_differ_under_no_grad():
     wanted = penalised(plain, step, state, leaves)
     for a, b in zip(penalised(nt.scan, step, state, leaves, costs=COSTS, double_backward=True), wanted):
         assert torch.allclose(a, b, rtol=1e-4)
+
+
+@pytest.mark.parametrize("options", BUDGETS.values(), ids=BUDGETS)
+@pytest.mark.parametrize("alias", [True, False])
+def test_hooks_of_a_state_that_the_next_step_differentiates(options, alias):
+    """In a plain loop, the hook runs in torch.autograd.grad of the next step as well."""
+    f, first = energy()
+
+    def step(s, x, t):
+        given = s.view_as(s) if alias else s
+        new = s - 0.1 * of_state(f, given)
+        new.register_hook(lambda g: g.clamp(-0.01, 0.01))
+        return new, new.sum()
+
+    def gradients(run, **options):
+        found = run(step, first, None, steps=T, **options)[1].sum()
+        return [found.detach(), *torch.autograd.grad(found, [first, *list(f.parameters())[:3]])]
+
+    if alias:
+        same(gradients(nt.scan, costs=COSTS, **options), gradients(plain))
+    else:
+        with pytest.raises(neap.UsageError, match="to its state, on which a hook was registered before"):
+            gradients(nt.scan, costs=COSTS, **options)
+
+
+def test_a_hook_of_the_first_state():
+    f, first = energy()
+    held = first.clone()
+    held.register_hook(lambda g: 2 * g)
+    with pytest.raises(neap.UsageError, match="step 0 calls torch.autograd.grad with respect to its state, on which a hook"):
+        nt.scan(lambda s, x, t: (s - 0.1 * of_state(f, s),) * 2, held, steps=T, costs=COSTS, memory="16K")

@@ -110,6 +110,7 @@ class Run(Backend):
         self.sent: Optional[Set[int]] = None  # first steps of the groups with offloaded tapes; None: all
         self.device, self.memory = torch.device("cpu"), CPU
         self.random = Generators([])
+        self.hooked: Set[int] = set()  # parts of the state on which a step has registered hooks
         self.hashes: Optional[Hashes] = None  # of results, if recomputed steps are compared
         self.spare = 0  # bytes that steps save in graphs that they drop
         self.counted: Dict[int, int] = {}  # bytes of the first tape, by number of steps
@@ -136,6 +137,7 @@ class Run(Backend):
     def state(self, leaves: Sequence[torch.Tensor], t: Optional[int] = None) -> State:
         """Returns a state of tensors, at step t, with the current state of the generator."""
         places = self.known.places
+        self._note_hooks(leaves)
         if t is not None and any([id(x) in places for x in leaves]):
             self.held[t] = [(j, places[id(x)]) for j, x in enumerate(leaves) if id(x) in places]
         if len(leaves) == 1:
@@ -339,14 +341,16 @@ class Run(Backend):
             set_rng(self.random, state.rng)
         emit = first and self.emitting
         with torch.set_grad_enabled(self.grad):
-            tree, out = unflatten(self.shape, leaves_of(state.leaves) if self.grad else state.leaves), None
+            start = leaves_of(state.leaves) if self.grad else state.leaves
+            tree, out = unflatten(self.shape, start), None
             for t in range(t0, t1):
                 before, shape = flatten(tree) if self.grad and t > t0 or emit and self.carried != {} else ([], None)
                 if self.grad and t > t0:  # a graph of one step
-                    before, out = each(cut, before), None
-                    tree = unflatten(shape, before)
+                    self._note_hooks(before)
+                    start, out = each(cut, before), None
+                    before, tree = start, unflatten(shape, start)
                 given = self.leaf_input(t) if self.grad else self.input(t)
-                tree, out = self._called(tree, given, t)
+                tree, out = self._called_first(start, tree, given, t)
                 if emit:
                     leaves, shape = flatten(out, "the output")
                     self.emit(t, leaves, shape)
@@ -359,6 +363,29 @@ class Run(Backend):
         self.unchanged(state)
         self.heap.look()
         return self.state(leaves, t1)
+
+    def _note_hooks(self, leaves: Sequence[torch.Tensor]) -> None:
+        self.hooked.update([j for j, x in enumerate(leaves) if x._backward_hooks])
+
+    def _called_first(self, start: Sequence[torch.Tensor], tree: Any, given: Any, t: int) -> Tuple[Any, Any]:
+        """Calls a step whose state starts a graph at ``start``, without the hooks of the state. In a plain loop, these
+        run if the step differentiates with respect to its state: that is an error."""
+        if not self.hooked:
+            return self._called(tree, given, t)
+        ran: List[int] = []
+        handles = [start[j].register_hook(lambda _: ran.append(t)) for j in self.hooked
+                   if j < len(start) and start[j].requires_grad]
+        try:
+            answer = self._called(tree, given, t)
+        finally:
+            for handle in handles:
+                handle.remove()
+        if ran:
+            raise UsageError(f"step {t} calls torch.autograd.grad with respect to its state, on which a hook was registered "
+                             f"before. In a plain loop, the hook changes this gradient as well; in a scan, only if the "
+                             f"step is not the first one of its graph. Differentiate with respect to an alias, such "
+                             f"as h = h.view_as(h) at the start of the step, which no hook changes")
+        return answer
 
     def _called(self, tree: Any, given: Any, t: int) -> Tuple[Any, Any]:
         try:
@@ -427,7 +454,8 @@ class Run(Backend):
             tree = unflatten(self.shape, given)
             for t in range(t0, t1):
                 before = flatten(tree)[0] if emit and self.carried != {} else []
-                tree, out = self._called(tree, self.leaf_input(t, tape), t)
+                start = given if t == t0 else ()
+                tree, out = self._called_first(start, tree, self.leaf_input(t, tape), t)
                 leaves, shape = flatten(out, "the output")
                 if t == t0 > 0 and (leaves or len(given) > 1):
                     self.no_hooks(t, given)

@@ -216,6 +216,8 @@ class _Job:
             self.compiler.ready(self.run(), run.state(self.given.start), count)
         plan, found = made.chosen.plan, made.chosen.found
         told.graph, told.graphs = found.graph, made.graphs
+        if run.grad and made.charged:
+            told.charge = "gradients of parameters and the graph of one step"
         told.planned(plan, self.given.steps, made.group, max(made.sizes.state, found.state), made.sizes.tape, made.charged,
                      self.options.memory, made.peak, *((0, made.aside) if self.compiler is None else (made.aside, 0)))
         return made
