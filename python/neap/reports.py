@@ -25,7 +25,7 @@ class Report:
     - ``static``: bytes of the budget for static buffers of CUDA graphs (``compile=True``), in addition to the peaks
     - ``unchanged``: bytes of the budget for the parts of the state that no step changes, in addition to the peaks
     - ``host``: bytes of host memory for offloaded states and tapes (``host=``), and for records on their way to files
-    - ``charge``: what ``charged`` is used for
+    - ``charge``: the use of ``charged``, in words
     - ``steps``, ``group``: number of steps, and of steps per group
     - ``extra_steps``: recomputed forward steps
     - ``outgrown``: tapes that were larger than planned and were freed; ``recorded_again``: steps recomputed

@@ -205,7 +205,7 @@ class _Job:
                       self.compiler is not None),
                 Facts(self.given, known, self.compiler, run, self.run), functools.partial(tiers, self.given, known))
 
-    def _planned(self, told: Report) -> Choice:
+    def _planned(self, report: Report) -> Choice:
         """Returns the plan.
 
         :raises BudgetError: with ``least``, a budget for which a plan was found.
@@ -215,10 +215,10 @@ class _Job:
         for count in {made.group, self.given.steps % made.group} - {0} if self.compiler is not None else ():
             self.compiler.ready(self.run(), run.state(self.given.start), count)
         plan, found = made.chosen.plan, made.chosen.found
-        told.graph, told.graphs = found.graph, made.graphs
+        report.graph, report.graphs = found.graph, made.graphs
         if run.grad and made.charged:
-            told.charge = "gradients of parameters and the graph of one step"
-        told.planned(plan, self.given.steps, made.group, max(made.sizes.state, found.state), made.sizes.tape, made.charged,
+            report.charge += " and the graph of one step"
+        report.planned(plan, self.given.steps, made.group, max(made.sizes.state, found.state), made.sizes.tape, made.charged,
                      self.options.memory, made.peak, *((0, made.aside) if self.compiler is None else (made.aside, 0)))
         return made
 
