@@ -414,7 +414,7 @@ def test_second_derivatives_of_kernels_that_differ_under_no_grad():
 @pytest.mark.parametrize("options", BUDGETS.values(), ids=BUDGETS)
 @pytest.mark.parametrize("alias", [True, False])
 def test_hooks_of_a_state_that_the_next_step_differentiates(options, alias):
-    """In a plain loop, the hook runs in torch.autograd.grad of the next step as well."""
+    """In a plain loop, the hook runs in torch.autograd.grad of the next step as well, from PyTorch 2 on."""
     f, first = energy()
 
     def step(s, x, t):
@@ -427,13 +427,14 @@ def test_hooks_of_a_state_that_the_next_step_differentiates(options, alias):
         found = run(step, first, None, steps=T, **options)[1].sum()
         return [found.detach(), *torch.autograd.grad(found, [first, *list(f.parameters())[:3]])]
 
-    if alias:
+    if alias or not hasattr(torch, "func"):
         same(gradients(nt.scan, costs=COSTS, **options), gradients(plain))
     else:
         with pytest.raises(neap.UsageError, match="to its state, on which a hook was registered before"):
             gradients(nt.scan, costs=COSTS, **options)
 
 
+@pytest.mark.skipif(not hasattr(torch, "func"), reason="the hook does not run in torch.autograd.grad")
 def test_a_hook_of_the_first_state():
     f, first = energy()
     held = first.clone()

@@ -147,6 +147,7 @@ def arguments(step: Any, state: Tree, inputs: Any, steps: Optional[int], options
         state = cell.start(inputs) if state is None else state
     hint = argument_hint(state, inputs)
     around = Around(step, *[one for one in (options.reduce, inputs) if callable(one)], buffered=options.buffers is not None)
+    around.forget(found)
     give = inputs if callable(inputs) and not isinstance(inputs, torch.Tensor) else None
     rows, input_shape = (None, None) if inputs is None or give is not None else flatten(inputs, "inputs")
     count = _steps(rows, steps, listed(inputs))

@@ -19,7 +19,7 @@ from ..errors import UsageError, stack_level
 from .attributes import Attributes
 from .interrupts import passed_on
 
-__all__ = ["Around", "Unregistered", "values_around"]
+__all__ = ["Around", "Leaf", "Unregistered", "values_around"]
 
 _REMEDY = ('Make it part of the state. For buffers, pass the step as a torch.nn.Module with buffers="state"; for '
            "modules of snnTorch, SpikingJelly and Norse, use neap.torch.lift")
@@ -182,6 +182,21 @@ class Unregistered(torch.nn.Module):
         return f"cell={getattr(self.cell, '__qualname__', type(self.cell).__name__)}" if named else ""
 
 
+class Leaf(weakref.ref):  # type: ignore[type-arg]
+    """A weak reference to a leaf that a step reached. ``around``: the search around the step found it as well, so the step
+    no longer uses it if the search misses it in a later call."""
+
+    __slots__ = ("around",)
+
+    def __new__(cls, leaf: torch.Tensor, around: bool) -> "Leaf":
+        made = super().__new__(cls, leaf)
+        made.around = around
+        return made
+
+    def __init__(self, leaf: torch.Tensor, around: bool):
+        super().__init__(leaf)  # type: ignore[call-arg]
+
+
 class Around:
     """The modules, buffers and other tensors that a step uses in addition to its arguments, at the time of
     construction."""
@@ -222,6 +237,13 @@ class Around:
         """Returns the ids of those leaves that require gradients."""
         rows = [*_found(*self._steps).tensors, *[row for module in self._modules for row in module.parameters()]]
         return {id(row) for row in rows if row.requires_grad and row.is_leaf}
+
+    def forget(self, leaves: List[Any]) -> None:
+        """Removes the weak references to leaves that the step no longer uses, for example if a global variable was
+        assigned another tensor: they would be counted as parameters as long as they exist."""
+        if leaves:
+            there = self.leaves()
+            leaves[:] = [ref for ref in leaves if not ref.around or id(ref()) in there]
 
     def check_state(self, first: Callable[[], List[torch.Tensor]]) -> None:
         """Raises UsageError if steps changed a buffer in place, or changed the value of a buffer or an attribute that

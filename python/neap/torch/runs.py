@@ -28,6 +28,8 @@ HEAVY = 1 << 16  # bytes of gradients of parameters; copying more takes longer t
 SHOWN = 4  # most shapes of inputs in an error
 
 _NONE = "no output yet"
+# From PyTorch 2 on, hooks of a tensor run before torch.autograd.grad returns its gradient; before, they do not.
+HOOKED = hasattr(torch, "func")
 
 
 class Again(Exception):
@@ -370,7 +372,7 @@ class Run(Backend):
     def _called_first(self, start: Sequence[torch.Tensor], tree: Any, given: Any, t: int) -> Tuple[Any, Any]:
         """Calls a step whose state starts a graph at ``start``, without the hooks of the state. In a plain loop, these
         run if the step differentiates with respect to its state: that is an error."""
-        if not self.hooked:
+        if not self.hooked or not HOOKED:
             return self._called(tree, given, t)
         ran: List[int] = []
         handles = [start[j].register_hook(lambda _: ran.append(t)) for j in self.hooked
@@ -457,7 +459,7 @@ class Run(Backend):
                 start = given if t == t0 else ()
                 tree, out = self._called_first(start, tree, self.leaf_input(t, tape), t)
                 leaves, shape = flatten(out, "the output")
-                if t == t0 > 0 and (leaves or len(given) > 1):
+                if t == t0 > 0 and (leaves or len(given) > 1 or not HOOKED):
                     self.no_hooks(t, given)
                 if emit:
                     self.emit(t, leaves, shape)

@@ -23,7 +23,7 @@ from ..stores import Paths
 from ..units import Size
 from . import axes
 from .arguments import Arguments, Options, arguments, options
-from .around import Unregistered
+from .around import Around, Leaf, Unregistered
 from .calls import Call, ScanFunction
 from .checks import Hashes
 from .compiled import Compiler, Untraceable, not_compiled
@@ -45,9 +45,10 @@ TRIES = 20  # most restarts of one call because of leaves in the same step
 _thread = threading.local()  # .report: of the last scan
 
 
-def _note(leaves: List[Any], again: Again) -> None:
+def _note(leaves: List[Any], around: Around, attempt: Again) -> None:
     """Adds the leaves that an attempt found."""
-    leaves.extend(weakref.ref(leaf) for leaf in again.leaves)
+    there = around.leaves() if attempt.leaves else ()
+    leaves.extend(Leaf(leaf, id(leaf) in there) for leaf in attempt.leaves)
 
 
 class _Job:
@@ -119,7 +120,7 @@ class _Job:
 
     def learn(self, again: Again) -> None:
         """Stores the results of an attempt."""
-        _note(self.known.leaves, again)
+        _note(self.known.leaves, self.given.around, again)
         if again.rng:
             if self.options.rng is False:
                 raise UsageError("rng=False, but the step draws random numbers (for example dropout), which must be "
@@ -259,7 +260,7 @@ class _Job:
         run.stored = made.stored
         run.replans = self.options.strategy == "auto" and self.given.kind not in self.known.needs
         run.fix(self.given.start, made.chosen.found.fixed)
-        call = Call(run, self.given, made, functools.partial(_note, self.known.leaves),
+        call = Call(run, self.given, made, functools.partial(_note, self.known.leaves, self.given.around),
                     functools.partial(self._enough, self.run()), told)
         redoes = call.redoes or call.double
         if self.options.check:
