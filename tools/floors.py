@@ -159,7 +159,7 @@ PYTHON = {
     "torch/compiled/calls": (["errors", "around", "device", "runs", "groups", "tracing"], ["torch"]),
     "torch/compiled/__init__": (["calls", "groups", "tracing"], []),
     "torch/facts": (["scan_choice", "backends", "group_plans", "player", "stores", "arguments", "compiled", "device", "measure",
-                     "offload", "rates", "runs", "timing", "trees"], ["torch"]),
+                     "offload", "rates", "runs", "sizing", "timing", "trees"], ["torch"]),
     "torch/attributes": (["errors", "trees"], ["torch"]),
     "torch/around": (["errors", "attributes", "interrupts"], ["torch"]),
     "torch/axes": (["reports", "trees"], ["torch"]),

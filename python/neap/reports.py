@@ -8,8 +8,9 @@ from .plans import Plan
 from .player import Counts
 from .show import show_size, show_time
 
-__all__ = ["Report"]
+__all__ = ["GRADIENTS", "Report"]
 
+GRADIENTS = "gradients of parameters"
 SLOW = 4  # overhead of a plan above which the user is warned
 
 
@@ -39,7 +40,7 @@ class Report:
       largest graph of one step and its gradient
     """
 
-    def __init__(self, group: str = "graph", charge: str = "gradients of parameters") -> None:
+    def __init__(self, group: str = "graph", charge: str = GRADIENTS) -> None:
         self._group = group  # name of a group of steps
         self.charge = charge  # use of the part of the budget that is reserved
         self.plan: Optional[Plan] = None

@@ -189,7 +189,7 @@ static int lost_snapshot(const struct neap__trainer *trainer, int64_t epochs)
  * version. */
 static int take_spec(struct neap__trainer *trainer, const struct neap_train_options *was)
 {
-	if (trainer->options.net.spec)
+	if (trainer->options.net.spec || !was->net.spec)
 		return 0;
 	trainer->spec = strdup(was->net.spec);
 	trainer->options.net.spec = trainer->spec;

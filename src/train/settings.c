@@ -658,5 +658,9 @@ int neap__settings_check(const struct neap_train_options *options)
 				"%s is %.15g; it must be between %.15g and %.15g", s->name, value,
 				s->low, s->high);
 	}
+	if (options->readout_gain < 0 && options->readout_gain > NEAP_READOUT_GAIN_AUTO)
+		return neap__fail(NEAP_EUSAGE,
+			"readout_gain is %g; it must be between 0 and 1e6, or auto",
+			options->readout_gain);
 	return 0;
 }

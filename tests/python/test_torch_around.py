@@ -475,3 +475,21 @@ def test_data_parallel(tmp_path):
         assert all(map(torch.equal, *found))
     finally:
         torch.distributed.destroy_process_group()
+
+
+class Lazy:
+    def __getattr__(self, name):
+        raise RuntimeError("not configured: " + name)
+
+
+def test_attributes_of_a_class_that_raise():
+    class Step(torch.nn.Module):
+        cfg = Lazy()
+
+        def forward(self, h, x, t):
+            assert self.cfg is not None
+            return torch.tanh(h + x), None
+
+    h = torch.zeros(3, requires_grad=True)
+    nt.scan(Step(), h, torch.ones(20, 3), memory="64K")[0].sum().backward()
+    assert torch.isfinite(h.grad).all()

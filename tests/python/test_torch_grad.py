@@ -441,3 +441,20 @@ def test_a_hook_of_the_first_state():
     held.register_hook(lambda g: 2 * g)
     with pytest.raises(neap.UsageError, match="step 0 calls torch.autograd.grad with respect to its state, on which a hook"):
         nt.scan(lambda s, x, t: (s - 0.1 * of_state(f, s),) * 2, held, steps=T, costs=COSTS, memory="16K")
+
+
+def test_a_hook_of_another_state():
+    """Steps that differentiate with respect to states without hooks are not refused."""
+    f, first = energy()
+
+    def step(s, x, t):
+        new = s - 0.1 * (of_state(f, s) if t > 10 else torch.tanh(s))
+        if t == 5:
+            new.register_hook(lambda g: g.clamp(-0.01, 0.01))
+        return new, new.sum()
+
+    def gradients(run, **options):
+        found = run(step, first, None, steps=T, **options)[1].sum()
+        return [found.detach(), *torch.autograd.grad(found, [first, *list(f.parameters())[:3]])]
+
+    same(gradients(nt.scan, costs=COSTS, memory="64K", group=1, strategy="revolve", enable_grad=True), gradients(plain))

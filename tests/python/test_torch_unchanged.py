@@ -6,6 +6,7 @@ torch = pytest.importorskip("torch")
 
 import neap  # noqa: E402
 import neap.torch as nt  # noqa: E402
+from cells_of_tests import COSTS  # noqa: E402
 
 T, B, N, ROWS = 60, 4, 16, 400
 TABLE = 4 * ROWS * N
@@ -146,3 +147,18 @@ def test_random_numbers_and_constant_types():
         assert torch.equal(last[1], table)
     assert all(torch.equal(a, b) for a, b in zip(*found))
     assert nt.report().unchanged == 8 * ROWS * N
+
+
+def test_parts_that_share_memory_in_another_way_are_measured():
+    """The step is the same, but which parts are one tensor is not."""
+    table, other, h = torch.randn(40, 40), torch.randn(40, 40), torch.zeros(4, 40, requires_grad=True)
+
+    def step(s, x, t):
+        h, a, b = s
+        return (torch.tanh(h @ a + h @ b), a, b), None
+
+    counted = []
+    for b in (table, other, table):
+        nt.scan(step, (h, table, b), steps=30, memory="400K", costs=COSTS)[0][0].sum().backward()
+        counted.append(nt.report().unchanged)
+    assert counted == [counted[0], 2 * counted[0], counted[0]] and counted[0] > 0

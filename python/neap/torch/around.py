@@ -124,8 +124,9 @@ def _methods(kinds: Iterable[type], names: Set[str], seen: Set[int]) -> List[Any
     for base in dict.fromkeys(itertools.chain.from_iterable(kind.__mro__ for kind in kinds)):
         if str(base.__module__).split(".")[0] not in _LIBRARIES:
             values = [vars(base)[name] for name in names & vars(base).keys()]
-            values = [getattr(value, "__func__", getattr(value, "fget", value)) for value in values]
-            rows += [row for row in values if isinstance(row, types.FunctionType) and id(row) not in seen]
+            values = [value.fget if type(value) is property else
+                      value.__func__ if type(value) in (staticmethod, classmethod) else value for value in values]
+            rows += [row for row in values if type(row) is types.FunctionType and id(row) not in seen]
     return rows
 
 

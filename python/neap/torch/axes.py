@@ -27,8 +27,8 @@ def explained(start: List[torch.Tensor], inputs: Optional[List[torch.Tensor]],
         yield
     except (RuntimeError, ValueError) as error:
         if sys.version_info >= (3, 11):
-            _explain(error, start, inputs)
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception):  # nested tensors have no shape
+                _explain(error, start, inputs)
                 if swapped():
                     error.add_note("neap: the step works if it is called with (input, state, t), but a scan calls "
                                    "step(state, input, t). Swap its first two arguments")

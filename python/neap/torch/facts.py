@@ -17,6 +17,7 @@ from .compiled import Compiler, Groups
 from .device import generator_kept, get_rng
 from .measure import addresses
 from .runs import Again, Run, differentiable
+from .sizing import shared
 from .tiers.offload import record_bytes
 from .tiers.rates import device_tiers
 from .timing import UNTIMED, measure
@@ -132,7 +133,7 @@ class Facts(scan_choice.Facts):
         return (self.compiler is not None, group, offloaded, costs, every and given.steps, run.rng, run.grad, run.walk,
                 run.fixes, run.views,
                 run.memory, given.cast.key, tuple(getattr(part, "training", None) for part in parts),
-                torch.get_num_threads(), len(run.params), tuple(x.requires_grad for x in given.inputs or ()),
+                torch.get_num_threads(), len(run.params), shared(given.start, run.excluded) if run.fixes else (), tuple(x.requires_grad for x in given.inputs or ()),
                 *[(x.shape, x.dtype, x.device) for x in given.start],
                 *[(x.shape[1:], x.dtype, x.device) for x in given.inputs or ()])
 

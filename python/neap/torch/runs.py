@@ -112,7 +112,7 @@ class Run(Backend):
         self.sent: Optional[Set[int]] = None  # first steps of the groups with offloaded tapes; None: all
         self.device, self.memory = torch.device("cpu"), CPU
         self.random = Generators([])
-        self.hooked: Set[int] = set()  # parts of the state on which a step has registered hooks
+        self.hooked: Dict[int, List[int]] = {}  # by step: parts of the state with hooks
         self.hashes: Optional[Hashes] = None  # of results, if recomputed steps are compared
         self.spare = 0  # bytes that steps save in graphs that they drop
         self.counted: Dict[int, int] = {}  # bytes of the first tape, by number of steps
@@ -139,7 +139,7 @@ class Run(Backend):
     def state(self, leaves: Sequence[torch.Tensor], t: Optional[int] = None) -> State:
         """Returns a state of tensors, at step t, with the current state of the generator."""
         places = self.known.places
-        self._note_hooks(leaves)
+        self._note_hooks(t or 0, leaves)
         if t is not None and any([id(x) in places for x in leaves]):
             self.held[t] = [(j, places[id(x)]) for j, x in enumerate(leaves) if id(x) in places]
         if len(leaves) == 1:
@@ -210,10 +210,9 @@ class Run(Backend):
                 raise Again(changes=True)
             raise OSError("a part of the state is another tensor than in the first steps. The state is recomputed")
         stay = {id(state.leaves[j]) for j in self.fixed.places}  # these parts are never offloaded
-        memory = [flipped(leaf, bits(leaf)) for leaf in state.leaves]  # a tier stores only the bytes
-        cut = [leaf if leaf.is_contiguous() or packed(leaf) else leaf.contiguous() for leaf in memory]
-        if stay:
-            cut = [leaf if id(leaf) in stay else own for leaf, own in zip(state.leaves, cut)]
+        # a tier stores only the bytes
+        memory = [leaf if id(leaf) in stay else flipped(leaf, bits(leaf)) for leaf in state.leaves]
+        cut = [leaf if id(leaf) in stay or leaf.is_contiguous() or packed(leaf) else leaf.contiguous() for leaf in memory]
         for leaf, like in zip(cut, self.like):
             if leaf.shape != like.shape or leaf.dtype != like.dtype:
                 if self.replans and self.emitting:  # before the backward pass
@@ -227,10 +226,12 @@ class Run(Backend):
                       for row in rows if row.numel()]
 
     def empty(self, t: int) -> State:
-        leaves = [torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in self.like]
+        fixed = set(self.fixed.places)
+        leaves = [x if j in fixed else torch.empty(x.shape, dtype=x.dtype, device=x.device)
+                  for j, x in enumerate(self.like)]
         layouts = list(self.layouts.get(t, ()))
         for i, (stride, bit) in enumerate(layouts):
-            if stride is not None:
+            if stride is not None and i not in fixed:
                 laid = leaves[i].new_empty_strided(leaves[i].shape, stride)
                 if packed(laid):
                     leaves[i], layouts[i] = laid, _Layout(None, bit)
@@ -348,7 +349,7 @@ class Run(Backend):
             for t in range(t0, t1):
                 before, shape = flatten(tree) if self.grad and t > t0 or emit and self.carried != {} else ([], None)
                 if self.grad and t > t0:  # a graph of one step
-                    self._note_hooks(before)
+                    self._note_hooks(t, before)
                     start, out = each(cut, before), None
                     before, tree = start, unflatten(shape, start)
                 given = self.leaf_input(t) if self.grad else self.input(t)
@@ -366,17 +367,17 @@ class Run(Backend):
         self.heap.look()
         return self.state(leaves, t1)
 
-    def _note_hooks(self, leaves: Sequence[torch.Tensor]) -> None:
-        self.hooked.update([j for j, x in enumerate(leaves) if x._backward_hooks])
+    def _note_hooks(self, t: int, leaves: Sequence[torch.Tensor]) -> None:
+        if any([x._backward_hooks for x in leaves]):
+            self.hooked[t] = [j for j, x in enumerate(leaves) if x._backward_hooks]
 
     def _called_first(self, start: Sequence[torch.Tensor], tree: Any, given: Any, t: int) -> Tuple[Any, Any]:
         """Calls a step whose state starts a graph at ``start``, without the hooks of the state. In a plain loop, these
         run if the step differentiates with respect to its state: that is an error."""
-        if not self.hooked or not HOOKED:
+        if t not in self.hooked or not start or not HOOKED:
             return self._called(tree, given, t)
         ran: List[int] = []
-        handles = [start[j].register_hook(lambda _: ran.append(t)) for j in self.hooked
-                   if j < len(start) and start[j].requires_grad]
+        handles = [start[j].register_hook(lambda _: ran.append(t)) for j in self.hooked[t] if start[j].requires_grad]
         try:
             answer = self._called(tree, given, t)
         finally:

@@ -17,7 +17,7 @@ import torch
 
 from ..errors import UsageError
 from ..player import Counts
-from ..reports import Report, stack_level
+from ..reports import GRADIENTS, Report, stack_level
 from ..scan_choice import Asked, Choice, Machine, enough, planned
 from ..stores import Paths
 from ..units import Size
@@ -218,7 +218,7 @@ class _Job:
         plan, found = made.chosen.plan, made.chosen.found
         report.graph, report.graphs = found.graph, made.graphs
         if run.grad and made.charged:
-            report.charge += " and the graph of one step"
+            report.charge = GRADIENTS + " and the graph of one step"
         report.planned(plan, self.given.steps, made.group, max(made.sizes.state, found.state), made.sizes.tape, made.charged,
                      self.options.memory, made.peak, *((0, made.aside) if self.compiler is None else (made.aside, 0)))
         return made

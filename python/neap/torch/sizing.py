@@ -8,7 +8,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from .layouts import bits, composed, parts
 from .measure import CPU, Counter, Memory, Saved, address, addresses, objects
 
-__all__ = ["Fixed", "Sizer", "apart", "state_bytes", "unchanged"]
+__all__ = ["Fixed", "Sizer", "apart", "shared", "state_bytes", "unchanged"]
 
 _NOTHING = torch.empty(0)
 
@@ -73,6 +73,15 @@ class Fixed:
         own = {(x.data_ptr(), x.shape): x.numel() * x.element_size() for x in parts if address(x)[0] in self.at}
         self.once = sum(map(memory.rounded, own.values()))
         self.adjoint = state_bytes(parts, set(), set(), memory)[1] if parts else 0
+
+
+def shared(tensors: Sequence[torch.Tensor], excluded: AbstractSet[int]) -> Tuple[Tuple[int, int, bool], ...]:
+    """Returns, for each tensor of a state, the places of the first tensors in the same storage and at the same address,
+    and whether its storage is excluded."""
+    if any(map(composed, tensors)):
+        return ()
+    at, data = [address(x)[0] for x in tensors], [x.data_ptr() for x in tensors]
+    return tuple([(at.index(one), data.index(begin), one in excluded) for one, begin in zip(at, data)])
 
 
 def state_bytes(tensors: Sequence[torch.Tensor], excluded: Set[int], caller: Set[int],

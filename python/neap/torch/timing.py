@@ -71,6 +71,7 @@ def _recorded(run: Run, start: List[torch.Tensor], state: State, t0: int, group:
     """Records the last group that is measured, and finds the parts of the state that it and the steps before it return
     unchanged, which its tape does not count."""
     fixed = run.same_parts(start, state) if run.fixes and t0 else ()
+    fewer = t0 > 0  # a part that once changed is not found to be unchanged later
     while True:
         if fixed or run.fixed.places:
             run.fix(start, fixed)
@@ -78,11 +79,11 @@ def _recorded(run: Run, start: List[torch.Tensor], state: State, t0: int, group:
         run.hashes = Hashes({t0, t0 + group - 1}, True)
         last, tape, nbytes = run.record(state, t0, t0 + group, False, None)
         found = run.same_parts(start, last) if run.fixes else ()
-        if t0:
+        if fewer:
             found = tuple([j for j in fixed if j in found])
         if found == run.fixed.places:
             return last, tape, nbytes
-        fixed = found
+        fixed, fewer = found, True
         del last, tape
 
 
