@@ -665,7 +665,7 @@ int cli_train(int argc, char **argv)
 		return CLI_ENDED(parsed);
 	if (parsed > 0 && cli_refuse_run(data[0], "train") != CLI_DONE)
 		return CLI_USAGE;
-	const char *from = o->from; /* one in a configuration stands there with its net */
+	const char *from = o->from; /* a configuration with "from" also contains the net */
 	int code = take_kept(&kept, parsed > 0);
 	int goes_on = kept && !given.config;
 	if (code == CLI_DONE && !goes_on && from)

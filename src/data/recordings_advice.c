@@ -113,7 +113,7 @@ static void find_classes(char *room, size_t size, const char *dir, const char *c
 }
 
 /* The line about a table that probably lists labels instead of values; 0: it does not. `list`: a
- * table of labels beside it, or empty. */
+ * table of labels in the same folder, or empty. */
 static int refuse_labels(const char *path, const char *dir, const char *list)
 {
 	if (list[0])

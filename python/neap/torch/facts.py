@@ -133,7 +133,8 @@ class Facts(scan_choice.Facts):
         return (self.compiler is not None, group, offloaded, costs, every and given.steps, run.rng, run.grad, run.walk,
                 run.fixes, run.views,
                 run.memory, given.cast.key, tuple(getattr(part, "training", None) for part in parts),
-                torch.get_num_threads(), len(run.params), shared(given.start, run.excluded) if run.fixes else (), tuple(x.requires_grad for x in given.inputs or ()),
+                torch.get_num_threads(), len(run.params), shared(given.start, run.excluded) if run.fixes else (),
+                tuple(x.requires_grad for x in given.inputs or ()),
                 *[(x.shape, x.dtype, x.device) for x in given.start],
                 *[(x.shape[1:], x.dtype, x.device) for x in given.inputs or ()])
 

@@ -13,7 +13,7 @@ int neap__nir_refuse(const struct neap__nir_sums *s, int node, const char *what)
 		NEAP_EFORMAT, "'%s': node '%.80s' %s", s->path, s->graph->node[node].name, what);
 }
 
-/* Numbers that leave a node by what it says itself; 0: as many as enter; -1: refused. */
+/* Number of outputs that a node declares; 0: the same as its inputs; -1: refused. */
 static int64_t own_size(const struct neap__nir_sums *s, int index)
 {
 	const struct neap__nir_node *node = &s->graph->node[index];

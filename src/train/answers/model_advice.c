@@ -406,7 +406,7 @@ static void label_option(char label[LABEL], const struct neap__safetensors *file
 	}
 }
 
-/* Folders that are not encoded as a whole: 0, or a line that says what to do. */
+/* Folders that are not encoded as a whole: 0, or fails with advice. */
 static int refuse_folder(const struct neap__safetensors *file, const char *data)
 {
 	char line[NEAP__DETAIL_BYTES], command[NEAP__DETAIL_BYTES];
@@ -460,7 +460,7 @@ static int advise_folder(const struct neap__safetensors *file,
 		neap__quoted(folder), settings ? settings : option, label, drops);
 }
 
-/* The command that encodes a file of events; `line`: what its reader said of another file. */
+/* The command that encodes a file of events; `line`: the message of its reader about another file. */
 static int advise_events(const struct neap__safetensors *file,
 	const struct neap_net_options *options, const char *data, const char *settings,
 	int predicts, const char *line)
