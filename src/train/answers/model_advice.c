@@ -460,7 +460,7 @@ static int advise_folder(const struct neap__safetensors *file,
 		neap__quoted(folder), settings ? settings : option, label, drops);
 }
 
-/* The command that encodes a file of events; `line`: the message of its reader about another file. */
+/* The command that encodes a file of events; `line`: its reader's message about another file. */
 static int advise_events(const struct neap__safetensors *file,
 	const struct neap_net_options *options, const char *data, const char *settings,
 	int predicts, const char *line)
